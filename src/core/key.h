@@ -168,7 +168,7 @@ struct QueuePlace : Timer {
   ListHook<QueuePlace> peers;
   ListHook<QueuePlace> session_peers;
   ListHook<QueuePlace> same_owner_peers;  // this holder's places in this queue: see PlaceIndex
-  Listener* listener = nullptr;           // null while nobody waits
+  Listener* listener = nullptr;           // null while no caller waits
   std::uint64_t id = 0;
   Duration ttl{};
   Time since;

@@ -22,7 +22,7 @@
 //   failed-changes-nothing
 //   bounded              keys are bounded by the budget, waiters per key by waiters_max, holds and
 //                        places together by their budget
-//   counted              stats() matches what is there
+//   counted              stats() agrees with the table
 //
 // Every call first ends what is due: everything at the key that it names, and a little of what is
 // due elsewhere. A request at time t therefore finds every lease that ends by t already over. If

@@ -33,7 +33,7 @@ struct AdminNote {
 class alignas(64) TableStats {
  public:
   struct Recording {
-    std::size_t history_size = 0;  // in bytes; 0: no history
+    std::size_t history_size = 0;   // in bytes; 0: no history
     RateLimit* refusals = nullptr;  // for recorded refusals; null: no limit. Outlives this object
   };
   // Appends to `key_events`, and takes the clients of holds from `clients`. Both outlive this
@@ -105,7 +105,7 @@ class alignas(64) TableStats {
   void slow(const QueuePlace& place, Time now);
 
   // The table applied a grant or an end from a journal, which does not count as a grant or an end
-  // of this server. A follower passes the time in `at`, and the event goes into the history;
+  // of this server. A follower passes the time in `at`, and the history records the event;
   // recovery passes none.
   void replayed_grant(const Hold& hold, std::optional<Time> at);
   void replayed_end(const Hold& hold, EndCause cause, std::optional<Time> at);

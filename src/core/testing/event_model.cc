@@ -6,7 +6,7 @@
 namespace lockd {
 namespace {
 
-// No event tells that a session has taken over what was another's.
+// All sessions are equal here: no event shows that one session took over the hold of another.
 std::string owner_of(const std::string& holder) {
   return holder.starts_with("tcp:") ? "a session" : holder;
 }
@@ -23,7 +23,7 @@ bool EventModel::Entry::operator==(const Entry& other) const {
 }
 
 std::string EventModel::see(const KeyEvent& o) {
-  if (o.type == KeyEvent::Type::refused) return {};  // nothing has changed
+  if (o.type == KeyEvent::Type::refused) return {};  // changes nothing
   Key& key = keys_[{o.kind, std::string(o.key)}];
   std::string wrong;
   switch (o.type) {
@@ -32,12 +32,12 @@ std::string EventModel::see(const KeyEvent& o) {
       key.queue.push_back({o.place, entry_of(o, o.at)});
       ++stats_.queued;
       break;
-    case KeyEvent::Type::granted: wrong = begin(key, o); break;
-    case KeyEvent::Type::gave_up: wrong = leave(key, o); break;
+    case KeyEvent::Type::granted: wrong = begin_hold(key, o); break;
+    case KeyEvent::Type::gave_up: wrong = leave_queue(key, o); break;
     case KeyEvent::Type::released:
     case KeyEvent::Type::expired:
     case KeyEvent::Type::disconnected:
-    case KeyEvent::Type::revoked: wrong = end(key, o); break;
+    case KeyEvent::Type::revoked: wrong = end_hold(key, o); break;
     case KeyEvent::Type::refused: break;
     case KeyEvent::Type::slow_wait:
     case KeyEvent::Type::slow_hold: break;
@@ -76,7 +76,7 @@ bool EventModel::has_room(Kind kind, const Key& key, Mode mode, std::uint32_t pe
   return kind == Kind::lock ? key.holds.empty() || is_shared : in_use <= key.limit;
 }
 
-std::string EventModel::begin(Key& key, const KeyEvent& o) {
+std::string EventModel::begin_hold(Key& key, const KeyEvent& o) {
   ++stats_.grants;
   if (std::exchange(key.limit, o.limit) != o.limit && !key.holds.empty()) {
     return "holders-bounded: another limit, and no event resized it";
@@ -101,7 +101,7 @@ std::string EventModel::begin(Key& key, const KeyEvent& o) {
   return {};
 }
 
-std::string EventModel::end(Key& key, const KeyEvent& o) {
+std::string EventModel::end_hold(Key& key, const KeyEvent& o) {
   const auto hold = key.holds.find(o.fence);
   if (hold == key.holds.end()) return "settled-once: the end of a hold that no event began";
   if (!hold->second.is_recovered && hold->second != entry_of(o, o.at - o.lasted)) {
@@ -116,7 +116,7 @@ std::string EventModel::end(Key& key, const KeyEvent& o) {
   return {};
 }
 
-std::string EventModel::leave(Key& key, const KeyEvent& o) {
+std::string EventModel::leave_queue(Key& key, const KeyEvent& o) {
   const auto place = std::ranges::find(key.queue, std::pair(o.place, entry_of(o, o.at - o.lasted)));
   if (place == key.queue.end()) return "settled-once: the end of a place that no event began";
   key.queue.erase(place);
@@ -125,13 +125,13 @@ std::string EventModel::leave(Key& key, const KeyEvent& o) {
   return {};
 }
 
-std::string EventModel::difference(const Stats& its) const {
-  Stats mine = stats_;
+std::string EventModel::difference(const Stats& actual) const {
+  Stats expected = stats_;
   for (const auto& [name, key] : keys_) {
     const bool is_lock = name.first == Kind::lock;
-    (is_lock ? mine.locks_held : mine.semaphore_holders) += key.holds.size();
-    (is_lock ? mine.lock_waiters : mine.semaphore_waiters) += key.queue.size();
-    for (const auto& [fence, hold] : key.holds) mine.shared_holds += hold.mode == Mode::shared;
+    (is_lock ? expected.locks_held : expected.semaphore_holders) += key.holds.size();
+    (is_lock ? expected.lock_waiters : expected.semaphore_waiters) += key.queue.size();
+    for (const auto& [fence, hold] : key.holds) expected.shared_holds += hold.mode == Mode::shared;
   }
   using Field = std::uint64_t Stats::*;
   const std::pair<Field, const char*> fields[] = {
@@ -151,11 +151,11 @@ std::string EventModel::difference(const Stats& its) const {
       {&Stats::semaphore_waiters, "semaphore_waiters"},
   };
   for (const auto& [field, name] : fields) {
-    if (its.*field != mine.*field) return std::string("counted: ") + name;
+    if (actual.*field != expected.*field) return std::string("counted: ") + name;
   }
-  if (!is_same(its.wait_time, mine.wait_time)) return "counted: wait_time";
-  if (!is_same(its.hold_time, mine.hold_time)) return "counted: hold_time";
-  if (its.expiry_lag.count() != mine.expiries) return "counted: expiry_lag";
+  if (!is_same(actual.wait_time, expected.wait_time)) return "counted: wait_time";
+  if (!is_same(actual.hold_time, expected.hold_time)) return "counted: hold_time";
+  if (actual.expiry_lag.count() != expected.expiries) return "counted: expiry_lag";
   return {};
 }
 

@@ -1,11 +1,11 @@
-// Knows keys by their key_events alone, and says which rule an event breaks. For tests.
+// Rebuilds keys from their key events, and reports the rule that an event breaks. For tests.
 //
 //   first-come       a grant from a queue goes to its first place; no grant passes a queue
 //   shares-or-alone  a lock has one hold, or all its holds share it
 //   holders-bounded  the permits in use never exceed the limit, which only `resized` changes
 //   fences-rise      each grant of a key has a larger fence than the grants before it
-//   settled-once     a hold or a place that ends has begun, and ends once, as it began
-//   counted          each event says how many holders and waiters the key has after it
+//   settled-once     a hold or a place ends once, and matches the event that began it
+//   counted          each event has the numbers of holders and waiters after it
 #pragma once
 
 #include <cstdint>
@@ -35,13 +35,13 @@ class EventModel {
     std::uint32_t limit = 0;  // 0: not known yet
     Fence last_fence = 0;
     std::map<Fence, Entry> holds;
-    std::vector<std::pair<std::uint32_t, Entry>> queue;  // by place, the first to wait first
+    std::vector<std::pair<std::uint32_t, Entry>> queue;  // by place, the front of the queue first
   };
-  using Keys = std::map<std::pair<Kind, std::string>, Key>;  // once used, for ever
+  using Keys = std::map<std::pair<Kind, std::string>, Key>;  // keys are never removed
 
-  // The rule that the event breaks and how, or an empty string.
+  // Applies the event. Returns the rule that it breaks and how, or an empty string.
   std::string see(const KeyEvent& event);
-  // A hold whose grant no event has shown.
+  // Adds a hold whose grant was not among the events.
   void recover(Kind kind, const std::string& name, Fence fence, Mode mode, std::uint32_t permits,
                std::uint32_t limit);
   void clear() { keys_.clear(); }
@@ -50,18 +50,18 @@ class EventModel {
   const Keys::value_type& find(const KeyEvent& event) const {
     return *keys_.find({event.kind, std::string(event.key)});
   }
-  // Whether a request of these terms fits beside the holds.
+  // Whether a request with this mode and these permits fits beside the holds.
   static bool has_room(Kind kind, const Key& key, Mode mode, std::uint32_t permits);
 
-  // In what the stats differ from what was seen, or an empty string. Renewals, refusals, keys and
-  // lags cannot be seen.
+  // How the stats differ from the events seen, or an empty string. Renewals, refusals, the number
+  // of keys and expiry lags are not compared, because no event shows them.
   std::string difference(const Stats& stats) const;
 
  private:
   static Entry entry_of(const KeyEvent& event, Time since);
-  std::string begin(Key& key, const KeyEvent& granted);
-  std::string end(Key& key, const KeyEvent& ended);
-  std::string leave(Key& key, const KeyEvent& gave_up);
+  std::string begin_hold(Key& key, const KeyEvent& granted);
+  std::string end_hold(Key& key, const KeyEvent& ended);
+  std::string leave_queue(Key& key, const KeyEvent& gave_up);
 
   Keys keys_;
   Stats stats_;

@@ -12,7 +12,7 @@
 namespace lockd {
 namespace {
 
-// Out of a thousand.
+// The shares of the verbs, in permille.
 constexpr std::array<unsigned, kVerbNames.size()> kShares = {
     340, 105, 105, 65, 110, 20, 40, 20, 10, 35, 40, 30, 20, 5, 30, 25, 90, 10, 25, 5};
 
@@ -33,13 +33,13 @@ class Dice {
   std::uint64_t state_;
 };
 
-// What a history is like. Each leaves out some things and does others often: that leads further
-// than doing a little of everything.
-struct Mood {
-  Mood(Dice& dice, bool crowd) : crowd(crowd) {
+// The character of one history. Each history omits some operations and repeats others, which
+// reaches more states than an even mixture.
+struct Profile {
+  Profile(Dice& dice, bool many_keys) : many_keys(many_keys) {
     for (unsigned& share : shares) share *= dice.roll(4);
     shares[0] += 1;
-    moves = crowd ? 2 + dice.roll(6) : std::array{3u, 10u, 30u, 60u}[dice.roll(4)];
+    moves = many_keys ? 2 + dice.roll(6) : std::array{3u, 10u, 30u, 60u}[dice.roll(4)];
     lasting = std::array{0u, 15u, 50u, 80u}[dice.roll(4)];
     tries = std::array{2u, 10u, 30u, 70u}[dice.roll(4)];
     sharing = std::array{0u, 30u, 60u, 90u}[dice.roll(4)];
@@ -50,37 +50,38 @@ struct Mood {
     favourite_key = dice.chance(50) ? 1 : dice.roll(4);
   }
 
-  const bool crowd;  // many keys, that fall due together
+  const bool many_keys;
   std::array<unsigned, kShares.size()> shares = kShares;
-  unsigned moves;      // percent of the calls that come later than the one before
+  unsigned moves;      // percent of the calls before which time passes
   unsigned lasting;    // percent of the leases and waits that are long
   unsigned tries;      // percent of the requests that do not wait
-  unsigned sharing;    // percent of the requests for a lock that would share it
-  unsigned agreeing;   // percent of the requests for a semaphore that name its usual limit
-  unsigned greed;      // percent of the requests for a semaphore that ask for several permits
-  unsigned owners;     // how many there are: some names, or everybody
-  unsigned favourite;  // who asks most
+  unsigned sharing;    // percent of the lock requests in shared mode
+  unsigned agreeing;   // percent of the semaphore requests that name the usual limit
+  unsigned greed;      // percent of the semaphore requests for several permits
+  unsigned owners;     // the number of owners: the names, or all that Op::owner knows
+  unsigned favourite;  // the owner with the most requests
   unsigned favourite_key;
 };
 
-std::int64_t some_jump(Dice& dice) { return std::int64_t{1} << (4 + dice.roll(36)); }
+std::int64_t random_jump(Dice& dice) { return std::int64_t{1} << (4 + dice.roll(36)); }
 
-std::int64_t some_duration(Dice& dice, const Mood& mood) {
-  if (!dice.chance(mood.lasting)) return 1 + dice.roll(20);
-  return dice.chance(70) ? some_jump(dice) : kDurationMax.count();
+std::int64_t random_duration(Dice& dice, const Profile& profile) {
+  if (!dice.chance(profile.lasting)) return 1 + dice.roll(20);
+  return dice.chance(70) ? random_jump(dice) : kDurationMax.count();
 }
 
-Verb some_verb(Dice& dice, const Mood& mood) {
-  unsigned rest = dice.roll(std::accumulate(mood.shares.begin(), mood.shares.end(), 0u));
+Verb random_verb(Dice& dice, const Profile& profile) {
+  unsigned rest = dice.roll(std::accumulate(profile.shares.begin(), profile.shares.end(), 0u));
   std::uint8_t verb = 0;
-  while (rest >= mood.shares[verb]) rest -= mood.shares[verb++];
+  while (rest >= profile.shares[verb]) rest -= profile.shares[verb++];
   return Verb{verb};
 }
 
-// One flaw at a time, and no other trouble: which of several is told is nobody's promise.
-void spoil(Dice& dice, Op& op) {
+// Makes the operation invalid in one way only: the rules leave open which of several flaws a reply
+// names.
+void make_invalid(Dice& dice, Op& op) {
   const bool is_lock = kind_of(op.key) == Kind::lock;
-  op.who %= kNoSession;
+  op.owner %= kNoSession;
   op.permits = 1;
   op.shared = false;
   switch (dice.roll(7)) {
@@ -88,7 +89,7 @@ void spoil(Dice& dice, Op& op) {
       op.key = kBadTexts + dice.roll(5);
       op.limit = 1;
       break;
-    case 1: op.who = kBadTexts + dice.roll(5); break;
+    case 1: op.owner = kBadTexts + dice.roll(5); break;
     case 2: op.ttl = -std::int64_t{dice.roll(2)}; break;
     case 3: op.wait = -1 - std::int64_t{dice.roll(2)}; break;
     case 4: op.limit = is_lock ? 2 : dice.roll(2) * (kLimitMax + 1); break;
@@ -97,39 +98,39 @@ void spoil(Dice& dice, Op& op) {
   }
 }
 
-Op some_op(Dice& dice, const Setup& setup, const Mood& mood) {
+Op random_op(Dice& dice, const Setup& setup, const Profile& profile) {
   Op op;
-  op.verb = some_verb(dice, mood);
-  op.key = dice.chance(mood.crowd ? 5 : 40) ? mood.favourite_key : dice.roll(setup.keys);
-  op.who = dice.chance(40) ? mood.favourite : dice.roll(mood.owners);
-  if (dice.chance(mood.moves)) op.step = dice.chance(90) ? 1 + dice.roll(10) : some_jump(dice);
-  if (mood.crowd && op.step > 0 && dice.chance(50)) op.step = 10;
+  op.verb = random_verb(dice, profile);
+  op.key = dice.chance(profile.many_keys ? 5 : 40) ? profile.favourite_key : dice.roll(setup.keys);
+  op.owner = dice.chance(40) ? profile.favourite : dice.roll(profile.owners);
+  if (dice.chance(profile.moves)) op.step = dice.chance(90) ? 1 + dice.roll(10) : random_jump(dice);
+  if (profile.many_keys && op.step > 0 && dice.chance(50)) op.step = 10;
   if (dice.chance(2)) op.step = -1 - std::int64_t{dice.roll(5)};
-  op.ttl = mood.crowd && dice.chance(60) ? 10 : some_duration(dice, mood);
-  op.wait = dice.chance(mood.tries) ? 0 : some_duration(dice, mood);
-  op.limit = dice.chance(mood.agreeing) ? usual_limit(op.key)
-             : dice.chance(90)          ? 1 + dice.roll(6)
-                                        : kLimitMax;
+  op.ttl = profile.many_keys && dice.chance(60) ? 10 : random_duration(dice, profile);
+  op.wait = dice.chance(profile.tries) ? 0 : random_duration(dice, profile);
+  op.limit = dice.chance(profile.agreeing) ? usual_limit(op.key)
+             : dice.chance(90)             ? 1 + dice.roll(6)
+                                           : kLimitMax;
   if (kind_of(op.key) == Kind::lock) {
     op.limit = 1;
-    op.shared = dice.chance(mood.sharing);
-  } else if (dice.chance(mood.greed)) {
+    op.shared = dice.chance(profile.sharing);
+  } else if (dice.chance(profile.greed)) {
     op.permits = dice.chance(95) ? 1 + dice.roll(std::min(op.limit, 4u)) : op.limit;
   }
   op.pick = dice.roll(256);
-  if (dice.chance(2) && setup.fences_left == kPlenty) spoil(dice, op);
+  if (dice.chance(2) && setup.fences_left == kPlenty) make_invalid(dice, op);
   return op;
 }
 
-Setup some_setup(Dice& dice, bool crowd) {
+Setup random_setup(Dice& dice, bool many_keys) {
   constexpr std::array<std::uint64_t, 4> kStarts = {100, 1000, (std::uint64_t{1} << 40) - 100,
                                                     1'700'000'000'000'000'000};
   Setup setup;
-  setup.keys = crowd ? 40 : 2 + dice.roll(4);
-  setup.keys_max = crowd ? 30 + dice.roll(20) : 2 + dice.roll(5);
+  setup.keys = many_keys ? 40 : 2 + dice.roll(4);
+  setup.keys_max = many_keys ? 30 + dice.roll(20) : 2 + dice.roll(5);
   setup.waiters_max = dice.roll(4);
-  if (dice.chance(40)) setup.holds_max = crowd ? 10 + dice.roll(30) : 1 + dice.roll(8);
-  if (dice.chance(30)) setup.holds_per_client_max = 1 + dice.roll(crowd ? 10 : 4);
+  if (dice.chance(40)) setup.holds_max = many_keys ? 10 + dice.roll(30) : 1 + dice.roll(8);
+  if (dice.chance(30)) setup.holds_per_client_max = 1 + dice.roll(many_keys ? 10 : 4);
   if (dice.chance(30)) setup.ttl_max = 1 + dice.roll(30);
   setup.refuses_tries_at_full_queue = dice.chance(50);
   setup.keeps_idle_limits = dice.chance(50);
@@ -156,7 +157,7 @@ rc::Seq<Op> simpler_ops(const Op& op) {
   simplify(simpler, op, &Op::ttl, std::int64_t{1});
   simplify(simpler, op, &Op::wait, std::int64_t{0});
   simplify(simpler, op, &Op::key, 0u);
-  simplify(simpler, op, &Op::who, 0u);
+  simplify(simpler, op, &Op::owner, 0u);
   simplify(simpler, op, &Op::limit, std::uint32_t{1});
   simplify(simpler, op, &Op::permits, std::uint32_t{1});
   if (op.shared) {
@@ -203,13 +204,14 @@ rc::Seq<LockHistory> shrunk_histories(const LockHistory& history) {
 
 }  // namespace
 
-rc::Gen<LockHistory> generate_history(bool crowd) {
-  return [crowd](const rc::Random& random, int size) {
+rc::Gen<LockHistory> generate_history(bool many_keys) {
+  return [many_keys](const rc::Random& random, int size) {
     Dice dice(rc::Random(random).next());
-    const Mood mood(dice, crowd);
-    LockHistory history{some_setup(dice, crowd), {}};
+    const Profile profile(dice, many_keys);
+    LockHistory history{random_setup(dice, many_keys), {}};
     const unsigned length = 1 + dice.roll(static_cast<unsigned>(size) + 1);
-    for (unsigned i = 0; i < length; ++i) history.ops.push_back(some_op(dice, history.setup, mood));
+    for (unsigned i = 0; i < length; ++i)
+      history.ops.push_back(random_op(dice, history.setup, profile));
     return rc::shrinkable::shrinkRecur(std::move(history), &shrunk_histories);
   };
 }

@@ -1,4 +1,4 @@
-// Draws histories at random, and makes simpler ones of one that fails. For tests.
+// Generates random histories, and shrinks those that fail. For tests.
 #pragma once
 
 #include <rapidcheck.h>
@@ -7,8 +7,9 @@
 
 namespace lockd {
 
-// `crowd`: of many keys, that fall due together. Otherwise of few. Of one that fails, first the end
-// is cut off, which cannot matter; then the rest is thinned out; then what is left becomes simpler.
-rc::Gen<LockHistory> generate_history(bool crowd);
+// With `many_keys` a history has many keys that fall due together; otherwise it has few keys. A
+// failing history shrinks in three steps: it loses its end, then single operations, and then the
+// remaining operations become simpler.
+rc::Gen<LockHistory> generate_history(bool many_keys);
 
 }  // namespace lockd

@@ -23,8 +23,8 @@ bool is_flawed(const Op& op) {
   const bool has_good_terms = op.limit >= 1 && op.limit <= limit_max && op.permits >= 1 &&
                               op.permits <= op.limit &&
                               (kind_of(op.key) == Kind::lock || !op.shared);
-  return op.key >= kBadTexts || op.who >= kBadTexts || op.ttl < 1 || op.wait < 0 ||
-         !has_good_terms || (op.verb == Verb::enqueue && op.who == kNoSession);
+  return op.key >= kBadTexts || op.owner >= kBadTexts || op.ttl < 1 || op.wait < 0 ||
+         !has_good_terms || (op.verb == Verb::enqueue && op.owner == kNoSession);
 }
 
 void showValue(const LockHistory& history, std::ostream& out) {
@@ -36,8 +36,8 @@ void showValue(const LockHistory& history, std::ostream& out) {
       << (s.keeps_idle_limits ? ", keeps_idle_limits" : "") << ", fences_left " << s.fences_left
       << ", start " << s.start << ", hash_seed " << s.hash_seed;
   for (const Op& op : history.ops) {
-    out << "\n  " << kVerbNames[static_cast<std::size_t>(op.verb)] << " key " << op.key << " who "
-        << op.who << " ttl " << op.ttl << " wait " << op.wait << " limit " << op.limit
+    out << "\n  " << kVerbNames[static_cast<std::size_t>(op.verb)] << " key " << op.key << " owner "
+        << op.owner << " ttl " << op.ttl << " wait " << op.wait << " limit " << op.limit
         << " permits " << op.permits << (op.shared ? " shared" : "") << " pick " << op.pick
         << " step " << op.step;
   }

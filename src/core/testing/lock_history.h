@@ -1,8 +1,8 @@
-// A history of calls on one LockTable, as it is drawn, shown and played. For tests.
+// A history of calls on one LockTable. For tests.
 //
-// A history is a setup and a list of operations. An operation names what it is about by small
-// numbers (the third hold of this key, the second session), so that it still means something when
-// operations before it are taken away: a failing history shrinks to a few lines.
+// A history is a setup and a list of operations. An operation refers to its objects by small
+// numbers (the third hold of this key, the second session), so that it stays valid when earlier
+// operations are removed: a failing history shrinks to a few lines.
 #pragma once
 
 #include <array>
@@ -42,13 +42,13 @@ inline constexpr std::array kVerbNames = {
     "fence",   "explain", "end_session", "advance",   "forget_idle", "reclaim_idle", "end_waits",
     "revoke",  "resize",  "acquire_set", "renew_set", "release_set", "withdraw_set"};
 
-inline constexpr unsigned kPlenty = 1000;  // of fences: more than any history uses
+inline constexpr unsigned kPlenty = 1000;  // more fences than any history uses
 
 struct Setup {
   Fence last_fence() const { return fences_left == kPlenty ? 0 : kFenceMax - fences_left; }
   bool operator==(const Setup&) const = default;
 
-  unsigned keys = 4;  // that are asked for; keys_max is how many there may be
+  unsigned keys = 4;  // keys in requests; keys_max is the budget
   std::uint64_t keys_max = 6;
   std::uint32_t waiters_max = 0;
   bool refuses_tries_at_full_queue = false;
@@ -63,15 +63,15 @@ struct Setup {
 
 struct Op {
   Verb verb = Verb::acquire;
-  std::int64_t step = 0;  // of time, before the call; less than 0: the caller's clock is late
-  unsigned key = 0;       // from kBadTexts: one that is refused
-  unsigned who = 0;       // a name, a session, or a bad name
+  std::int64_t step = 0;  // the time that passes before the call; negative: a caller's late clock
+  unsigned key = 0;       // kBadTexts and above: an invalid key
+  unsigned owner = 0;     // a name, a session, or an invalid name
   std::int64_t ttl = 1;
   std::int64_t wait = 0;
   std::uint32_t limit = 1;
   std::uint32_t permits = 1;
   bool shared = false;
-  unsigned pick = 0;  // whatever else there is to choose
+  unsigned pick = 0;  // decides all other choices
 
   bool operator==(const Op&) const = default;
 };
@@ -81,10 +81,10 @@ struct LockHistory {
   std::vector<Op> ops;
 };
 
-// Whom Op::who names: first the names, then the sessions.
+// The values of Op::owner: first the names, then the sessions.
 inline constexpr unsigned kNames = 3;
 inline constexpr unsigned kSessions = 3;
-inline constexpr unsigned kNoSession = kNames + kSessions;  // a secret of nobody's
+inline constexpr unsigned kNoSession = kNames + kSessions;  // a secret without a session
 inline constexpr unsigned kBadTexts = 1000;
 
 std::string bad_text(unsigned which);
@@ -93,13 +93,13 @@ std::string bad_text(unsigned which);
 inline Kind kind_of(unsigned key) { return key % 2 == 0 ? Kind::lock : Kind::semaphore; }
 
 std::string name_of(unsigned key);
-// What most requests for it name.
+// The limit in most requests for the key.
 std::uint32_t usual_limit(unsigned key);
 
-// Whether the operation is refused for its form.
+// Whether the operation is invalid whatever the table's state.
 bool is_flawed(const Op& op);
 
-// As RapidCheck wants it to be called.
+// RapidCheck calls this function by its name.
 void showValue(const LockHistory& history, std::ostream& out);
 
 }  // namespace lockd

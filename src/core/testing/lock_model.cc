@@ -13,9 +13,9 @@ namespace lockd {
 namespace {
 
 using ModelKey = LockModel::ModelKey;
-using Held = LockModel::Held;
-using Place = LockModel::Place;
-using Answer = LockModel::Answer;
+using ModelHold = LockModel::ModelHold;
+using ModelPlace = LockModel::ModelPlace;
+using ModelReply = LockModel::ModelReply;
 using Owner = LockModel::Owner;
 
 template <typename Request>  // AcquireRequest or EnqueueRequest
@@ -46,15 +46,15 @@ ClientIdentity client_of(const EnqueueRequest& request) {
   return client_of_session(request.holder);
 }
 
-Held* find_hold(ModelKey& key, Fence fence) {
-  for (Held& hold : key.holds) {
+ModelHold* find_hold(ModelKey& key, Fence fence) {
+  for (ModelHold& hold : key.holds) {
     if (hold.fence == fence) return &hold;
   }
   return nullptr;
 }
 
-Held* find_two_phase_hold(ModelKey& key, SessionId session) {
-  for (Held& hold : key.holds) {
+ModelHold* find_two_phase_hold(ModelKey& key, SessionId session) {
+  for (ModelHold& hold : key.holds) {
     if (hold.two_phase && hold.session == session) return &hold;
   }
   return nullptr;
@@ -67,21 +67,21 @@ std::optional<std::size_t> find_two_phase_place(const ModelKey& key, SessionId s
   return {};
 }
 
-// Whether a name that has the one may be told that it has the other; or why not.
+// ok if a repeated request matches the hold or place of its owner; otherwise the mismatch.
 Outcome compare_request(Mode held, std::uint32_t permits_held, Mode asked, std::uint32_t permits) {
   if (asked != held) return Outcome::mode_mismatch;
   return permits == permits_held ? Outcome::ok : Outcome::permits_mismatch;
 }
 
 bool has_state_at(const ModelKey& key, SessionId session) {
-  const auto is_its = [&](const auto& item) { return item.session == session; };
-  return std::ranges::any_of(key.holds, is_its) || std::ranges::any_of(key.queue, is_its);
+  const auto is_match = [&](const auto& item) { return item.session == session; };
+  return std::ranges::any_of(key.holds, is_match) || std::ranges::any_of(key.queue, is_match);
 }
 
 }  // namespace
 
 template <typename Request>
-Answer LockModel::grant_new(ModelKey* key, const Request& request, bool has_spare) {
+ModelReply LockModel::grant_new(ModelKey* key, const Request& request, bool has_spare) {
   if (is_exhausted(request.kind, request.key)) return {Outcome::fences_exhausted};
   if (key == nullptr) {
     if (!has_spare && keys_.size() >= keys_max_) return {Outcome::max_keys};
@@ -94,22 +94,22 @@ Answer LockModel::grant_new(ModelKey* key, const Request& request, bool has_spar
   return {Outcome::ok, grant(*key, place_of(request)).grant()};
 }
 
-Answer LockModel::acquire(Time now, const AcquireRequest& request, Listener* listener,
-                          std::uint64_t id, bool has_spare) {
+ModelReply LockModel::acquire(Time now, const AcquireRequest& request, Listener* listener,
+                              std::uint64_t id, bool has_spare) {
   if (Outcome flaw = flaw_of(request); flaw != Outcome::ok) return refuse(now, flaw);
   if (request.wait < Duration(0)) return refuse(now, Outcome::invalid_wait);
   ModelKey* key = at(now, request.kind, request.key);
   if (key != nullptr && has_binding_limit(*key)) {
     const Owner asker(request.holder);
     if (!key->matches(request.limit)) return {Outcome::limit_mismatch};
-    if (Held* own = key->find_own(asker)) {
+    if (ModelHold* own = key->find_own(asker)) {
       const Outcome no = compare_request(own->mode, own->permits, request.mode, request.permits);
       if (no != Outcome::ok) return {no};
       take_over(*own, asker);
       return {Outcome::ok, grant_again(*key, *own, request.ttl)};
     }
     if (request.permits > key->limit) return {Outcome::limit_mismatch};
-    if (Place* place = key->find_place(asker)) {
+    if (ModelPlace* place = key->find_place(asker)) {
       const Outcome no =
           compare_request(place->mode, place->permits, request.mode, request.permits);
       if (no != Outcome::ok) return {no};
@@ -134,13 +134,13 @@ Answer LockModel::acquire(Time now, const AcquireRequest& request, Listener* lis
   return grant_new(key, request, has_spare);
 }
 
-Answer LockModel::enqueue(Time now, const EnqueueRequest& request, bool has_spare) {
+ModelReply LockModel::enqueue(Time now, const EnqueueRequest& request, bool has_spare) {
   const SessionId session = request.holder.session_id();
   if (Outcome flaw = flaw_of(request); flaw != Outcome::ok) return refuse(now, flaw);
   if (session == 0) return refuse(now, Outcome::invalid_holder);
   ModelKey* key = at(now, request.kind, request.key);
   if (key != nullptr) {
-    if (const std::optional<Answer> again = enqueue_again(*key, request)) return *again;
+    if (const std::optional<ModelReply> again = enqueue_again(*key, request)) return *again;
     if (find_two_phase_hold(*key, session) || find_two_phase_place(*key, session)) {
       return {Outcome::already_enqueued};
     }
@@ -156,7 +156,7 @@ Answer LockModel::enqueue(Time now, const EnqueueRequest& request, bool has_spar
       return {Outcome::queued};
     }
   }
-  const Answer answer = grant_new(key, request, has_spare);
+  const ModelReply answer = grant_new(key, request, has_spare);
   if (answer.outcome == Outcome::ok) {
     key = find_key(request.kind, request.key);
     std::erase(key->lapsed, session);
@@ -165,8 +165,8 @@ Answer LockModel::enqueue(Time now, const EnqueueRequest& request, bool has_spar
   return answer;
 }
 
-// Whether it is the asker's now: a session that came later keeps it.
-bool LockModel::take_over(Held& hold, const Owner& asker) {
+// Whether the asker now owns the hold. A hold of a later session stays with that session.
+bool LockModel::take_over(ModelHold& hold, const Owner& asker) {
   if (!asker.is_secret) return true;
   if (asker.session < hold.owner.session) return false;
   hold.owner = asker;
@@ -175,8 +175,8 @@ bool LockModel::take_over(Held& hold, const Owner& asker) {
   return true;
 }
 
-// Likewise. Whoever waited there is told.
-bool LockModel::take_over(Place& place, const Owner& asker) {
+// As for a hold. An earlier wait at this place ends as taken_over.
+bool LockModel::take_over(ModelPlace& place, const Owner& asker) {
   if (asker.session < place.owner.session) return false;
   if (place.listener != nullptr) {
     settled_.push_back({place.listener, place.id, Outcome::taken_over, {}, now_ - place.since});
@@ -190,41 +190,41 @@ bool LockModel::take_over(Place& place, const Owner& asker) {
   return true;
 }
 
-// Nothing if there is neither a hold nor a place of this secret.
-std::optional<Answer> LockModel::enqueue_again(ModelKey& key, const EnqueueRequest& request) {
+// Empty if this secret has neither a hold nor a place.
+std::optional<ModelReply> LockModel::enqueue_again(ModelKey& key, const EnqueueRequest& request) {
   const Owner asker(request.holder);
-  Held* own = key.find_own(asker);
-  Place* place = key.find_place(asker);
+  ModelHold* own = key.find_own(asker);
+  ModelPlace* place = key.find_place(asker);
   if (own == nullptr && place == nullptr) return {};
-  const Held* held = find_two_phase_hold(key, asker.session);
+  const ModelHold* held = find_two_phase_hold(key, asker.session);
   const auto queued = find_two_phase_place(key, asker.session);
   const bool is_other_hold = held != nullptr && held != own;
   const bool is_other_place = queued.has_value() && &key.queue[*queued] != place;
-  if (is_other_hold || is_other_place) return Answer{Outcome::already_enqueued};
-  if (!key.matches(request.limit)) return Answer{Outcome::limit_mismatch};
-  if (own == nullptr && request.permits > key.limit) return Answer{Outcome::limit_mismatch};
+  if (is_other_hold || is_other_place) return ModelReply{Outcome::already_enqueued};
+  if (!key.matches(request.limit)) return ModelReply{Outcome::limit_mismatch};
+  if (own == nullptr && request.permits > key.limit) return ModelReply{Outcome::limit_mismatch};
   const Mode mode = own == nullptr ? place->mode : own->mode;
   const std::uint32_t permits = own == nullptr ? place->permits : own->permits;
   const Outcome no = compare_request(mode, permits, request.mode, request.permits);
-  if (no != Outcome::ok) return Answer{no};
-  const bool is_its = own == nullptr ? take_over(*place, asker) : take_over(*own, asker);
-  if (is_its) {
+  if (no != Outcome::ok) return ModelReply{no};
+  const bool is_match = own == nullptr ? take_over(*place, asker) : take_over(*own, asker);
+  if (is_match) {
     std::erase(key.lapsed, asker.session);
     (own == nullptr ? place->two_phase : own->two_phase) = true;
   }
-  if (own != nullptr) return Answer{Outcome::ok, grant_again(key, *own, request.ttl)};
-  if (!is_its) return Answer{Outcome::taken_over};
+  if (own != nullptr) return ModelReply{Outcome::ok, grant_again(key, *own, request.ttl)};
+  if (!is_match) return ModelReply{Outcome::taken_over};
   place->ttl = capped(request.ttl);
-  return Answer{Outcome::queued};
+  return ModelReply{Outcome::queued};
 }
 
-Answer LockModel::await_turn(Time now, SessionId session, Kind kind, std::string_view name,
-                             Duration wait, Listener* listener, std::uint64_t id) {
+ModelReply LockModel::await_turn(Time now, SessionId session, Kind kind, std::string_view name,
+                                 Duration wait, Listener* listener, std::uint64_t id) {
   if (!is_name(name)) return refuse(now, Outcome::invalid_key);
   if (wait < Duration(0)) return refuse(now, Outcome::invalid_wait);
   ModelKey* key = at(now, kind, name);
   if (key == nullptr) return {Outcome::not_enqueued};
-  if (Held* hold = find_two_phase_hold(*key, session)) {
+  if (ModelHold* hold = find_two_phase_hold(*key, session)) {
     hold->two_phase = hold->unacknowledged = false;
     return {Outcome::ok, refresh(*key, *hold, hold->ttl)};
   }
@@ -240,27 +240,27 @@ Answer LockModel::await_turn(Time now, SessionId session, Kind kind, std::string
   return {Outcome::queued};
 }
 
-Answer LockModel::renew(Time now, const HoldId& id, std::optional<Duration> ttl) {
+ModelReply LockModel::renew(Time now, const HoldId& id, std::optional<Duration> ttl) {
   if (!is_name(id.key)) return refuse(now, Outcome::invalid_key);
   if (ttl.has_value() && *ttl < Duration(1)) return refuse(now, Outcome::invalid_ttl);
   ModelKey* key = at(now, id.kind, id.key);
   if (Outcome no = why_not(key, id); no != Outcome::ok) return {no};
-  Held& hold = *find_hold(*key, id.fence);
+  ModelHold& hold = *find_hold(*key, id.fence);
   const Duration lease = capped(ttl.value_or(hold.ttl));
   Grant grant = refresh(*key, hold, lease);
   grant.ttl = lease;
   return {Outcome::ok, grant};
 }
 
-// Nobody knows the fence that is granted as they ask.
+// No caller can know a fence that is granted within its call.
 Outcome LockModel::why_not(ModelKey* key, const HoldId& id) const {
   if (key == nullptr || key->holds.empty()) return Outcome::expired;
-  if (const Held* hold = find_hold(*key, id.fence)) {
-    const bool is_its = hold->owner == Owner(id.holder) && hold->fence <= known_;
-    return is_its ? Outcome::ok : Outcome::not_holder;
+  if (const ModelHold* hold = find_hold(*key, id.fence)) {
+    const bool is_match = hold->owner == Owner(id.holder) && hold->fence <= known_;
+    return is_match ? Outcome::ok : Outcome::not_holder;
   }
   const bool is_older =
-      std::ranges::any_of(key->holds, [&](const Held& hold) { return hold.fence > id.fence; });
+      std::ranges::any_of(key->holds, [&](const ModelHold& hold) { return hold.fence > id.fence; });
   return is_older ? Outcome::stale : Outcome::not_holder;
 }
 
@@ -284,13 +284,13 @@ bool LockModel::withdraw(Time now, const HoldId& id) {
 bool LockModel::cancel(Time now, const Listener* listener, std::uint64_t id) {
   follow(now);
   const auto find_place = [&](const ModelKey& key) {
-    return std::ranges::find_if(key.queue, [&](const Place& place) {
+    return std::ranges::find_if(key.queue, [&](const ModelPlace& place) {
       return place.listener == listener && place.id == id && place.part == 0;
     });
   };
   for (ModelKey& key : keys_) {
     if (find_place(key) == key.queue.end()) continue;
-    run_all(key);
+    end_all_due(key);
     const auto place = find_place(key);
     if (place == key.queue.end()) return false;
     leave_queue(key, static_cast<std::size_t>(place - key.queue.begin()), Outcome::cancelled);
@@ -304,7 +304,7 @@ Outcome LockModel::revoke(Time now, const LockTable::Revocation& revocation,
   if (!is_name(revocation.key)) return refuse(now, Outcome::invalid_key).outcome;
   ModelKey* key = at(now, revocation.kind, revocation.key);
   if (key == nullptr || key->holds.empty()) return Outcome::expired;
-  for (const Held& hold : key->holds) {
+  for (const ModelHold& hold : key->holds) {
     const bool is_meant = revocation.fence.has_value() ? hold.fence == *revocation.fence
                                                        : hold.fence <= revocation.last;
     if (is_meant && hold.fence <= known_) ended->push_back(hold.fence);
@@ -326,7 +326,7 @@ Outcome LockModel::resize(Time now, std::string_view name, std::uint32_t limit) 
   events_.emplace_back(Event{
       .type = Event::Type::resized, .kind = Kind::semaphore, .limit = limit, .key = key->name});
   for (std::size_t i = key->queue.size(); i-- > 0;) {
-    const Place place = key->queue[i];
+    const ModelPlace place = key->queue[i];
     if (place.permits <= limit) continue;
     place.of_set ? end_set(place.id, Outcome::limit_mismatch)
                  : settle(*key, i, Outcome::limit_mismatch);
@@ -357,7 +357,7 @@ Conflict LockModel::conflict(const ModelKey& key) {
     conflict.permits = static_cast<std::uint32_t>(key.permits_in_use());
   }
   if (key.holds.empty()) return conflict;
-  const Held& latest = key.holds.back();
+  const ModelHold& latest = key.holds.back();
   conflict.holder = latest.owner.display_name();
   conflict.session = latest.owner.session;
   conflict.client = std::make_shared<const ClientIdentity>(latest.client);
@@ -375,15 +375,15 @@ void LockModel::end_session(Time now, SessionId session, bool keep_holds) {
   }
 }
 
-// Places go first, all of them: what is left behind must not fall to the session that ends.
+// All places end first, so that no released hold is granted to the ending session.
 void LockModel::end_session(ModelKey& key, SessionId session, bool keep_holds) {
-  run_all(key);
+  end_all_due(key);
   for (std::size_t i = key.queue.size(); i-- > 0;) {
     if (key.queue[i].session == session) settle(key, i, Outcome::cancelled);
   }
   grant_next(key);
   std::vector<Fence> ending;
-  for (Held& hold : key.holds) {
+  for (ModelHold& hold : key.holds) {
     if (hold.session != session) continue;
     if (!keep_holds || hold.unacknowledged) ending.push_back(hold.fence);
     hold.two_phase = false;
@@ -398,7 +398,7 @@ void LockModel::end_session(ModelKey& key, SessionId session, bool keep_holds) {
 void LockModel::end_waits(Outcome why) {
   for (ModelKey& key : keys_) {
     if (key.queue.empty()) continue;
-    for (const Place& place : key.queue) {
+    for (const ModelPlace& place : key.queue) {
       if (place.listener == nullptr || place.part != 0) continue;
       settled_.push_back({place.listener, place.id, why, {}, now_ - place.since});
     }
@@ -409,11 +409,11 @@ void LockModel::end_waits(Outcome why) {
 }
 
 Owned LockModel::owned(SessionId session) const {
-  const auto is_its = [&](const auto& item) { return item.session == session; };
+  const auto is_match = [&](const auto& item) { return item.session == session; };
   Owned all;
   for (const ModelKey& key : keys_) {
-    all.holds += static_cast<std::uint64_t>(std::ranges::count_if(key.holds, is_its));
-    all.places += static_cast<std::uint64_t>(std::ranges::count_if(key.queue, is_its));
+    all.holds += static_cast<std::uint64_t>(std::ranges::count_if(key.holds, is_match));
+    all.places += static_cast<std::uint64_t>(std::ranges::count_if(key.queue, is_match));
   }
   return all;
 }
@@ -423,7 +423,7 @@ bool LockModel::has_session(SessionId session) const {
                              [&](const ModelKey& key) { return has_state_at(key, session); });
 }
 
-// Time: what falls due, and how far the model follows the table.
+// Time: due leases and waits, and how far the model follows the table.
 
 void LockModel::watch(const Effects& seen) {
   seen_ = &seen;
@@ -433,8 +433,8 @@ void LockModel::watch(const Effects& seen) {
   earliest_ = Time::never();
 }
 
-// What the table has ended by itself ends here too, as far as the table has come; over all keys in
-// the order of the deadlines, since the end of a set is felt in several.
+// Ends the leases and waits that the table has ended by itself. The order is that of the deadlines
+// over all keys, because the end of a set affects several.
 void LockModel::follow(Time now) {
   now_ = std::max(now_, now);
   if (seen_->events.empty() && seen_->wait_results.empty()) return;
@@ -442,49 +442,50 @@ void LockModel::follow(Time now) {
     std::optional<Due> first;
     ModelKey* of = nullptr;
     for (ModelKey& key : keys_) {
-      if (key.was_left && is_let_in(key)) pass_on_if_left(key);
+      if (key.set_left && is_front_granted(key)) grant_next_if_set_left(key);
       const std::optional<Due> due = is_ahead(key) ? next_due(key) : next_end_of_set(key);
       if (!due.has_value() || (first.has_value() && first->rank <= due->rank)) continue;
       first = due;
       of = &key;
     }
     if (!first.has_value()) return;
-    run(*of, *first);
+    end_due(*of, *first);
   }
 }
 
-// Whether the table has ended something of this key that is still here.
+// Whether the table has ended a hold or a place of this key that the model still has.
 bool LockModel::is_ahead(const ModelKey& key) const {
-  const auto has_settled = [&](const Place& place) {
+  const auto has_settled = [&](const ModelPlace& place) {
     return !place.of_set && turn_of(place) < seen_->wait_results.size();
   };
-  return std::ranges::any_of(key.holds, [&](const Held& hold) { return has_ended(key, hold); }) ||
+  return std::ranges::any_of(key.holds,
+                             [&](const ModelHold& hold) { return has_ended(key, hold); }) ||
          std::ranges::any_of(key.queue, has_settled);
 }
 
-bool LockModel::has_ended(const ModelKey& key, const Held& hold) const {
+bool LockModel::has_ended(const ModelKey& key, const ModelHold& hold) const {
   return std::ranges::any_of(seen_->events, [&](const Event& event) {
     return event.type == Event::Type::ended && event.fence == hold.fence &&
            event.kind == key.kind && event.key == key.name;
   });
 }
 
-// When the table has settled it: after how many others. Behind all of them if it has not.
-std::size_t LockModel::turn_of(const Place& place) const {
-  const auto is_its = [&](const WaitResult& result) {
+// The index of the place's result in the table's effects; past the end if the place still waits.
+std::size_t LockModel::turn_of(const ModelPlace& place) const {
+  const auto is_match = [&](const WaitResult& result) {
     return result.listener == place.listener && result.id == place.id;
   };
-  const auto found = place.listener == nullptr ? seen_->wait_results.end()
-                                               : std::ranges::find_if(seen_->wait_results, is_its);
+  const auto found = place.listener == nullptr
+                         ? seen_->wait_results.end()
+                         : std::ranges::find_if(seen_->wait_results, is_match);
   return static_cast<std::size_t>(found - seen_->wait_results.begin());
 }
 
-// Ends what comes first of all that is due: by deadline, leases before waits; among equals, leases
-// that the table has ended first, and waits as the table has: who leaves first may let in the next.
-// None when nothing is due.
+// The first lease or wait that is due, by deadline, leases before waits. Among equals, leases that
+// the table has ended come first, and waits are in the table's order, which decides what fits next.
 std::optional<LockModel::Due> LockModel::next_due(const ModelKey& key) const {
   std::optional<Due> first;
-  for (const Held& hold : key.holds) {
+  for (const ModelHold& hold : key.holds) {
     const Due due{{hold.deadline, false, !has_ended(key, hold)}, hold.fence, 0};
     if (hold.deadline <= now_ && (!first.has_value() || due.rank < first->rank)) first = due;
   }
@@ -495,11 +496,11 @@ std::optional<LockModel::Due> LockModel::next_due(const ModelKey& key) const {
   return first;
 }
 
-// A place whose set the table has ended, perhaps by way of another key.
+// The first due place whose set the table has ended, perhaps through another key.
 std::optional<LockModel::Due> LockModel::next_end_of_set(const ModelKey& key) const {
   std::optional<Due> first;
   for (std::size_t i = 0; i < key.queue.size(); ++i) {
-    const Place& place = key.queue[i];
+    const ModelPlace& place = key.queue[i];
     const Due due{{place.deadline, true, turn_of(place)}, 0, i};
     const bool has_ended = place.of_set && turn_of(place) < seen_->wait_results.size();
     if (!has_ended || place.deadline > now_) continue;
@@ -508,32 +509,32 @@ std::optional<LockModel::Due> LockModel::next_end_of_set(const ModelKey& key) co
   return first;
 }
 
-void LockModel::run(ModelKey& key, const Due& due) {
+void LockModel::end_due(ModelKey& key, const Due& due) {
   if (due.is_wait()) return leave_queue(key, due.place, Outcome::timeout);
   end_hold(key, due.lease, EndCause::expired);
   grant_next(key);
 }
 
-void LockModel::run_all(ModelKey& key) {
-  while (const std::optional<Due> due = next_due(key)) run(key, *due);
+void LockModel::end_all_due(ModelKey& key) {
+  while (const std::optional<Due> due = next_due(key)) end_due(key, *due);
 }
 
-// The key that a call is about, with everything that is due there ended.
+// The key of a call, after everything due there has ended. Null if there is none.
 ModelKey* LockModel::at(Time now, Kind kind, std::string_view name) {
   known_ = last_fence_;
   follow(now);
   ModelKey* key = find_key(kind, name);
   if (key != nullptr) {
-    run_all(*key);
-    pass_on_if_left(*key);
+    end_all_due(*key);
+    grant_next_if_set_left(*key);
   }
   return key;
 }
 
 void LockModel::advance(Time now) { follow(now); }
 
-// What is refused for its form is about no key.
-Answer LockModel::refuse(Time now, Outcome flaw) {
+// An invalid request touches no key.
+ModelReply LockModel::refuse(Time now, Outcome flaw) {
   follow(now);
   return {flaw};
 }
@@ -541,8 +542,8 @@ Answer LockModel::refuse(Time now, Outcome flaw) {
 Time LockModel::next_deadline() const {
   Time next = Time::never();
   for (const ModelKey& key : keys_) {
-    for (const Held& hold : key.holds) next = std::min(next, hold.deadline);
-    for (const Place& place : key.queue) next = std::min(next, place.deadline);
+    for (const ModelHold& hold : key.holds) next = std::min(next, hold.deadline);
+    for (const ModelPlace& place : key.queue) next = std::min(next, place.deadline);
   }
   return next;
 }
@@ -581,7 +582,7 @@ bool LockModel::reclaim_idle(const IsLeft& is_left) {
   return keys_.size() < keys_max_;
 }
 
-// Among keys that became idle at one instant, one that the table has forgotten.
+// The key that has been idle longest; among equals, one that the table has forgotten.
 std::vector<ModelKey>::iterator LockModel::longest_idle(const IsLeft& is_left) {
   auto longest = keys_.end();
   for (auto key = keys_.begin(); key != keys_.end(); ++key) {
@@ -596,34 +597,34 @@ std::vector<ModelKey>::iterator LockModel::longest_idle(const IsLeft& is_left) {
 
 // Holds.
 
-Held* LockModel::ModelKey::find_own(const Owner& owner) {
-  for (Held& hold : holds) {
+ModelHold* LockModel::ModelKey::find_own(const Owner& owner) {
+  for (ModelHold& hold : holds) {
     if (owner.may_ask_again && hold.owner.may_ask_again && hold.owner == owner) return &hold;
   }
   return nullptr;
 }
 
-Place* LockModel::ModelKey::find_place(const Owner& owner) {
-  for (Place& place : queue) {
-    const bool is_its = place.owner.may_ask_again && place.owner == owner;
-    if (owner.is_secret && owner.may_ask_again && is_its) return &place;
+ModelPlace* LockModel::ModelKey::find_place(const Owner& owner) {
+  for (ModelPlace& place : queue) {
+    const bool is_match = place.owner.may_ask_again && place.owner == owner;
+    if (owner.is_secret && owner.may_ask_again && is_match) return &place;
   }
   return nullptr;
 }
 
 std::uint64_t LockModel::ModelKey::permits_in_use() const {
   std::uint64_t permits = 0;
-  for (const Held& hold : holds) permits += hold.permits;
+  for (const ModelHold& hold : holds) permits += hold.permits;
   return permits;
 }
 
 bool LockModel::ModelKey::has_room(Mode mode, std::uint32_t permits) const {
   if (kind == Kind::semaphore) return permits_in_use() + permits <= limit;
-  const auto shares = [](const Held& hold) { return hold.mode == Mode::shared; };
+  const auto shares = [](const ModelHold& hold) { return hold.mode == Mode::shared; };
   return holds.empty() || (mode == Mode::shared && std::ranges::all_of(holds, shares));
 }
 
-// Fences are the table's to number; a 0 is none, and no table grants it.
+// The fence that the table granted in this call, or 0 if there is none.
 Fence LockModel::next_fence(Kind kind, std::string_view name) const {
   const ModelKey* key = find(kind, name);
   for (const Event& event : seen_->events) {
@@ -633,7 +634,7 @@ Fence LockModel::next_fence(Kind kind, std::string_view name) const {
   return 0;
 }
 
-// The last fence goes to whichever key comes first, so the whole call counts.
+// Counts all grants of the call, because the rules leave open which key gets the last fence.
 bool LockModel::is_exhausted(Kind kind, std::string_view name) const {
   Fence last = last_fence_;
   for (const Event& event : seen_->events) {
@@ -642,7 +643,7 @@ bool LockModel::is_exhausted(Kind kind, std::string_view name) const {
   return last >= kFenceMax && next_fence(kind, name) == 0;
 }
 
-Held& LockModel::grant(ModelKey& key, const Place& asked) {
+ModelHold& LockModel::grant(ModelKey& key, const ModelPlace& asked) {
   const Fence fence = next_fence(key.kind, key.name);
   last_fence_ = std::max(last_fence_, fence);
   key.last_fence = std::max(key.last_fence, fence);
@@ -671,7 +672,7 @@ Held& LockModel::grant(ModelKey& key, const Place& asked) {
   return key.holds.back();
 }
 
-Grant LockModel::grant_again(const ModelKey& key, Held& hold, Duration ttl) {
+Grant LockModel::grant_again(const ModelKey& key, ModelHold& hold, Duration ttl) {
   const Duration remains = hold.deadline - now_;
   hold.ttl = std::max(hold.ttl, capped(ttl));
   Grant grant = refresh(key, hold, std::max(capped(hold.ttl), remains));
@@ -679,7 +680,7 @@ Grant LockModel::grant_again(const ModelKey& key, Held& hold, Duration ttl) {
   return grant;
 }
 
-Grant LockModel::refresh(const ModelKey& key, Held& hold, Duration ttl) {
+Grant LockModel::refresh(const ModelKey& key, ModelHold& hold, Duration ttl) {
   hold.deadline = now_ + ttl;
   hold.renewed = true;
   earliest_ = std::min(earliest_, hold.deadline);
@@ -692,9 +693,9 @@ Grant LockModel::refresh(const ModelKey& key, Held& hold, Duration ttl) {
   return hold.grant();
 }
 
-// grant_next() must follow.
+// The caller must call grant_next() afterwards.
 void LockModel::end_hold(ModelKey& key, Fence fence, EndCause cause) {
-  const auto hold = std::ranges::find(key.holds, fence, &Held::fence);
+  const auto hold = std::ranges::find(key.holds, fence, &ModelHold::fence);
   const bool lapses = cause == EndCause::expired || cause == EndCause::revoked;
   if (hold->two_phase && lapses) key.lapsed.push_back(hold->session);
   key.holds.erase(hold);
@@ -706,17 +707,17 @@ void LockModel::end_hold(ModelKey& key, Fence fence, EndCause cause) {
 }
 
 void LockModel::grant_next(ModelKey& key) {
-  const auto may_come_in = [&](const Place& first) {
+  const auto can_grant = [&](const ModelPlace& first) {
     return !first.of_set && key.has_room(first.mode, first.permits);
   };
-  while (!key.queue.empty() && may_come_in(key.queue[0])) grant_waiters(key);
+  while (!key.queue.empty() && can_grant(key.queue[0])) grant_waiters(key);
   if (!key.idle()) return;
   key.idle_since = now_;
   if (key.first_limit != 0) key.limit = std::exchange(key.first_limit, 0);
 }
 
-// Whether the table has come to the first of the queue, and would have granted it the key.
-bool LockModel::is_let_in(const ModelKey& key) const {
+// Whether the table has granted the key to the front of the queue, or tried to.
+bool LockModel::is_front_granted(const ModelKey& key) const {
   if (key.queue.empty()) return false;
   const std::size_t turn = turn_of(key.queue.front());
   if (turn < seen_->wait_results.size()) {
@@ -726,26 +727,25 @@ bool LockModel::is_let_in(const ModelKey& key) const {
   return key.queue.front().listener == nullptr && next_fence(key.kind, key.name) != 0;
 }
 
-// A set has left its queue since the last time.
-void LockModel::pass_on_if_left(ModelKey& key) {
-  if (std::exchange(key.was_left, false)) grant_next(key);
+void LockModel::grant_next_if_set_left(ModelKey& key) {
+  if (std::exchange(key.set_left, false)) grant_next(key);
 }
 
-// Gives the first of the queue what it waits for. The other places of its name have that grant too;
-// or end, where they ask for it in another way.
+// Grants to the front of the queue. The other places of its owner get the same grant, or end if
+// they want another mode or number of permits.
 void LockModel::grant_waiters(ModelKey& key) {
-  const Place first = key.queue.front();
+  const ModelPlace first = key.queue.front();
   if (is_exhausted(key.kind, key.name)) return settle(key, 0, Outcome::fences_exhausted);
-  Held& hold = grant(key, first);
+  ModelHold& hold = grant(key, first);
   hold.two_phase = hold.unacknowledged = first.two_phase && first.listener == nullptr;
   settle(key, 0, Outcome::ok, hold.grant());
   grant_same_owner(key, hold);
 }
 
-// Of a set settle_sets() decides.
-void LockModel::grant_same_owner(ModelKey& key, Held& hold) {
+// Skips the places of sets, which settle_sets() handles.
+void LockModel::grant_same_owner(ModelKey& key, ModelHold& hold) {
   for (std::size_t i = key.queue.size(); i-- > 0;) {
-    const Place& other = key.queue[i];
+    const ModelPlace& other = key.queue[i];
     if (hold.owner.is_secret || other.owner != hold.owner || other.of_set) continue;
     const Outcome no = compare_request(hold.mode, hold.permits, other.mode, other.permits);
     hold.renewed = hold.renewed || no == Outcome::ok;
@@ -759,18 +759,18 @@ bool LockModel::is_full(const ModelKey& key) const {
   return options_.waiters_max != 0 && key.queue.size() >= options_.waiters_max;
 }
 
-// Why what cannot be granted at once gets no place, or ok.
+// ok if a request that cannot be granted at once gets a place; otherwise the refusal.
 Outcome LockModel::why_no_place(bool is_full_somewhere, Duration wait) const {
   if (wait > Duration(0)) return is_full_somewhere ? Outcome::max_waiters : Outcome::ok;
-  const bool is_told = is_full_somewhere && options_.refuses_tries_at_full_queue;
-  return is_told ? Outcome::max_waiters : Outcome::held;
+  const bool reports_full = is_full_somewhere && options_.refuses_tries_at_full_queue;
+  return reports_full ? Outcome::max_waiters : Outcome::held;
 }
 
-// Why there may be no hold or place more of this holder, or ok.
+// ok if this holder may have one more hold or place; otherwise the refusal.
 Outcome LockModel::why_no_more(const Holder& holder) const {
-  const bool is_somebody = !holder.is_secret() || holder.session_id() != 0;
+  const bool has_client = !holder.is_secret() || holder.session_id() != 0;
   const std::uint32_t client_max = holds_.holds_per_client_max;
-  if (is_somebody && client_max != 0 && count_holds(holder) >= client_max) {
+  if (has_client && client_max != 0 && count_holds(holder) >= client_max) {
     return Outcome::max_client_holds;
   }
   if (holds_.holds_max != 0 && count_holds() >= holds_.holds_max) return Outcome::max_holds;
@@ -784,13 +784,14 @@ std::size_t LockModel::count_holds() const {
 }
 
 std::size_t LockModel::count_holds(const Holder& holder) const {
-  const auto is_its = [&](const auto& item) {
+  const auto is_match = [&](const auto& item) {
     if (holder.is_secret()) return item.session == holder.session_id();
     return item.owner == Owner(holder);
   };
   std::ptrdiff_t count = 0;
   for (const ModelKey& key : keys_) {
-    count += std::ranges::count_if(key.holds, is_its) + std::ranges::count_if(key.queue, is_its);
+    count +=
+        std::ranges::count_if(key.holds, is_match) + std::ranges::count_if(key.queue, is_match);
   }
   return static_cast<std::size_t>(count);
 }
@@ -800,7 +801,7 @@ Duration LockModel::capped(Duration ttl) const {
 }
 
 template <typename Request>
-Place LockModel::place_of(const Request& request) const {
+ModelPlace LockModel::place_of(const Request& request) const {
   return {.owner = Owner(request.holder),
           .client = client_of(request),
           .session = request.holder.session_id(),
@@ -810,23 +811,23 @@ Place LockModel::place_of(const Request& request) const {
           .since = now_};
 }
 
-void LockModel::await(Place& place, Duration wait, Listener* listener, std::uint64_t id) {
+void LockModel::await(ModelPlace& place, Duration wait, Listener* listener, std::uint64_t id) {
   place.listener = listener;
   place.id = id;
   place.deadline = now_ + wait;
   earliest_ = std::min(earliest_, place.deadline);
 }
 
-// Whoever was behind it may fit where it did not.
+// The places behind it may fit now.
 void LockModel::leave_queue(ModelKey& key, std::size_t at, Outcome why) {
   if (key.queue[at].of_set) return end_set(key.queue[at].id, why);
   settle(key, at, why);
   grant_next(key);
 }
 
-// The place is gone; whoever waited is told.
+// Erases the place and settles its wait, if any.
 void LockModel::settle(ModelKey& key, std::size_t at, Outcome outcome, const Grant& grant) {
-  const Place place = key.queue[at];
+  const ModelPlace place = key.queue[at];
   key.queue.erase(key.queue.begin() + static_cast<std::ptrdiff_t>(at));
   if (place.listener == nullptr) return;
   settled_.push_back({place.listener, place.id, outcome, grant, now_ - place.since});
@@ -834,19 +835,20 @@ void LockModel::settle(ModelKey& key, std::size_t at, Outcome outcome, const Gra
 
 // Several keys in one step.
 
-Answer LockModel::acquire_set(Time now, const AcquireSetRequest& request, Listener* listener,
-                              std::uint64_t id, Fence last, std::vector<std::size_t>* in_the_way) {
+ModelReply LockModel::acquire_set(Time now, const AcquireSetRequest& request, Listener* listener,
+                                  std::uint64_t id, Fence last,
+                                  std::vector<std::size_t>* in_the_way) {
   const Owner owner(request.holder);
   const std::vector<ModelKey*> keys = at_all(now, request.keys);
   std::set<Fence> own;
   const bool has_all = std::ranges::all_of(keys, [&](ModelKey* key) {
-    const Held* const hold = key == nullptr ? nullptr : key->find_own(owner);
+    const ModelHold* const hold = key == nullptr ? nullptr : key->find_own(owner);
     if (hold != nullptr) own.insert(hold->fence);
     return hold != nullptr;
   });
   for (std::size_t i = 0; i < keys.size(); ++i) {
     const SetItem& item = request.keys[i];
-    const Held* const hold = keys[i] == nullptr ? nullptr : keys[i]->find_own(owner);
+    const ModelHold* const hold = keys[i] == nullptr ? nullptr : keys[i]->find_own(owner);
     const bool is_as_asked =
         hold != nullptr && has_all && own.size() == 1 &&
         compare_request(hold->mode, hold->permits, item.mode, item.permits) == Outcome::ok;
@@ -857,7 +859,7 @@ Answer LockModel::acquire_set(Time now, const AcquireSetRequest& request, Listen
   for (std::size_t i = 0; i < keys.size(); ++i) {
     if (!fits_limit(keys[i], request.keys[i], owner)) return {Outcome::limit_mismatch};
   }
-  if (const std::optional<Answer> again = ask_again(keys, request)) return *again;
+  if (const std::optional<ModelReply> again = grant_set_again(keys, request)) return *again;
   if (Outcome no = why_not_all(keys, request); no != Outcome::ok) return {no};
   const bool enters = in_the_way->empty();
   make_keys(request, enters ? 0 : last);
@@ -866,31 +868,30 @@ Answer LockModel::acquire_set(Time now, const AcquireSetRequest& request, Listen
     earliest_ = std::min(earliest_, now_ + request.wait);
     return {Outcome::queued};
   }
-  // Nobody is before it, and everything fits.
+  // The queues were empty, and everything fits.
   const std::vector<WaitResult> before = settled_;
   grant_set(id);
-  const Answer answer{Outcome::ok, settled_.back().grant};
+  const ModelReply answer{Outcome::ok, settled_.back().grant};
   settled_ = before;
   return answer;
 }
 
-// The keys of a call, with everything that is due there ended; null where there is none.
 std::vector<ModelKey*> LockModel::at_all(Time now, const std::vector<SetItem>& items) {
   std::vector<ModelKey*> keys;
   for (const SetItem& item : items) keys.push_back(at(now, item.kind, item.key));
   return keys;
 }
 
-// An idle key takes any limit, unless the option has it keep its own.
+// An idle key accepts any limit, unless an option makes it keep its own.
 bool LockModel::has_binding_limit(const ModelKey& key) const {
   return !key.idle() || options_.keeps_idle_limits;
 }
 
 bool LockModel::fits_limit(const ModelKey* key, const SetItem& item, const Owner& owner) const {
   if (key == nullptr || !has_binding_limit(*key)) return true;
-  const auto is_its = [&](const Held& hold) { return hold.owner == owner; };
+  const auto is_match = [&](const ModelHold& hold) { return hold.owner == owner; };
   return key->matches(item.limit) &&
-         (item.permits <= key->limit || std::ranges::any_of(key->holds, is_its));
+         (item.permits <= key->limit || std::ranges::any_of(key->holds, is_match));
 }
 
 bool LockModel::may_enter(const ModelKey* key, const SetItem& item) {
@@ -898,21 +899,22 @@ bool LockModel::may_enter(const ModelKey* key, const SetItem& item) {
   return key->queue.empty() && key->has_room(item.mode, item.permits);
 }
 
-// A name that has all of them under one fence has that grant; one that has a part, nothing.
-std::optional<Answer> LockModel::ask_again(const std::vector<ModelKey*>& keys,
-                                           const AcquireSetRequest& request) {
-  std::vector<Held*> own;
+// A name that holds all keys under one fence gets that grant; a name that holds some is refused.
+std::optional<ModelReply> LockModel::grant_set_again(const std::vector<ModelKey*>& keys,
+                                                     const AcquireSetRequest& request) {
+  std::vector<ModelHold*> own;
   for (ModelKey* key : keys) {
-    Held* hold = key == nullptr ? nullptr : key->find_own(Owner(request.holder));
+    ModelHold* hold = key == nullptr ? nullptr : key->find_own(Owner(request.holder));
     if (hold != nullptr) own.push_back(hold);
   }
   if (own.empty()) return {};
-  const auto is_one = [&](const Held* hold) { return hold->fence == own.front()->fence; };
-  if (own.size() < keys.size() || !std::ranges::all_of(own, is_one)) return Answer{Outcome::held};
+  const auto is_one = [&](const ModelHold* hold) { return hold->fence == own.front()->fence; };
+  if (own.size() < keys.size() || !std::ranges::all_of(own, is_one))
+    return ModelReply{Outcome::held};
   for (std::size_t i = 0; i < own.size(); ++i) {
     const SetItem& item = request.keys[i];
     const Outcome no = compare_request(own[i]->mode, own[i]->permits, item.mode, item.permits);
-    if (no != Outcome::ok) return Answer{no};
+    if (no != Outcome::ok) return ModelReply{no};
   }
   Grant grant = own.front()->grant();
   grant.ttl = Duration::max();
@@ -922,10 +924,10 @@ std::optional<Answer> LockModel::ask_again(const std::vector<ModelKey*>& keys,
     grant.ttl = std::min(grant.ttl, part.ttl);
     grant.expires_at = std::min(grant.expires_at, part.expires_at);
   }
-  return Answer{Outcome::ok, grant};
+  return ModelReply{Outcome::ok, grant};
 }
 
-// Why it gets neither holds nor places, or ok.
+// ok if the request gets holds or places; otherwise the refusal.
 Outcome LockModel::why_not_all(const std::vector<ModelKey*>& keys,
                                const AcquireSetRequest& request) const {
   bool enters = true;
@@ -941,10 +943,10 @@ Outcome LockModel::why_not_all(const std::vector<ModelKey*>& keys,
   const SetItem& first = request.keys.front();
   if (enters && is_exhausted(first.kind, first.key)) return Outcome::fences_exhausted;
   if (made > 0 && keys_.size() + made > keys_max_) return Outcome::max_keys;
-  const std::size_t its = count_holds(request.holder);
+  const std::size_t client_count = count_holds(request.holder);
   for (std::size_t more = 0; more < keys.size(); ++more) {
     const std::uint32_t client_max = holds_.holds_per_client_max;
-    if (client_max != 0 && its + more >= client_max) return Outcome::max_client_holds;
+    if (client_max != 0 && client_count + more >= client_max) return Outcome::max_client_holds;
     if (holds_.holds_max != 0 && count_holds() + more >= holds_.holds_max) {
       return Outcome::max_holds;
     }
@@ -952,7 +954,7 @@ Outcome LockModel::why_not_all(const std::vector<ModelKey*>& keys,
   return Outcome::ok;
 }
 
-// One that was there before had no larger fence than the last.
+// A forgotten key of this name had no fence larger than `last`.
 void LockModel::make_keys(const AcquireSetRequest& request, Fence last) {
   for (const SetItem& item : request.keys) {
     ModelKey* key = find_key(item.kind, item.key);
@@ -976,7 +978,7 @@ void LockModel::join_all(const AcquireSetRequest& request, Listener* listener, s
                              .peer = request.peer,
                              .mode = item.mode,
                              .permits = item.permits};
-    Place place = place_of(one);
+    ModelPlace place = place_of(one);
     place.of_set = true;
     place.part = i;
     place.listener = listener;
@@ -986,7 +988,7 @@ void LockModel::join_all(const AcquireSetRequest& request, Listener* listener, s
   }
 }
 
-// Where the places of a set are, in the order of its parts.
+// The queues and indexes of a set's places, in the order of its parts.
 std::vector<std::pair<ModelKey*, std::size_t>> LockModel::places_of(std::uint64_t id) {
   std::vector<std::pair<ModelKey*, std::size_t>> places;
   for (ModelKey& key : keys_) {
@@ -998,42 +1000,42 @@ std::vector<std::pair<ModelKey*, std::size_t>> LockModel::places_of(std::uint64_
   return places;
 }
 
-// In the order in which the table has: of several that have one grant the last sets its lease.
+// Settles sets in the table's order: if several sets return one grant, the last sets its lease.
 void LockModel::settle_sets(Time now) {
   follow(now);
-  for (ModelKey& key : keys_) pass_on_if_left(key);
+  for (ModelKey& key : keys_) grant_next_if_set_left(key);
   for (bool has_changed = true; std::exchange(has_changed, false);) {
     std::set<std::pair<std::size_t, std::uint64_t>> turns;
     for (const ModelKey& key : keys_) {
-      for (const Place& place : key.queue) {
+      for (const ModelPlace& place : key.queue) {
         if (place.of_set) turns.emplace(turn_of(place), place.id);
       }
     }
     for (const auto& [turn, id] : turns) {
-      if (!decide(id)) continue;
+      if (!settle_set(id)) continue;
       has_changed = true;
-      for (ModelKey& key : keys_) pass_on_if_left(key);
+      for (ModelKey& key : keys_) grant_next_if_set_left(key);
     }
   }
 }
 
-// What becomes of a set that waits. False: it waits on.
-bool LockModel::decide(std::uint64_t id) {
+// Grants or ends a waiting set. False if it still waits.
+bool LockModel::settle_set(std::uint64_t id) {
   const auto places = places_of(id);
   if (places.empty()) return false;
   std::vector<ModelKey*> keys;
   AcquireSetRequest asked{.keys = {}, .holder = "", .ttl = {}};
-  const Place first = places[0].first->queue[places[0].second];
+  const ModelPlace first = places[0].first->queue[places[0].second];
   asked.holder = first.owner.view();
   asked.ttl = first.ttl;
   bool has_turn = true;
   for (const auto& [key, at] : places) {
-    const Place& place = key->queue[at];
+    const ModelPlace& place = key->queue[at];
     keys.push_back(key);
     asked.keys.emplace_back(key->name, key->kind, place.mode, key->limit, place.permits);
     has_turn = has_turn && at == 0 && key->has_room(place.mode, place.permits);
   }
-  if (const std::optional<Answer> again = ask_again(keys, asked)) {
+  if (const std::optional<ModelReply> again = grant_set_again(keys, asked)) {
     end_set(id, again->outcome, again->grant);
     return true;
   }
@@ -1046,19 +1048,19 @@ bool LockModel::decide(std::uint64_t id) {
   return true;
 }
 
-// All parts, before anybody behind them comes in.
+// Grants all parts before any place behind them.
 void LockModel::grant_set(std::uint64_t id) {
   const auto places = places_of(id);
   std::set<Fence> fences;
-  Grant told;
+  Grant first_grant;
   for (const auto& [key, at] : places) {
-    const Held& hold = grant(*key, key->queue[at]);
+    const ModelHold& hold = grant(*key, key->queue[at]);
     fences.insert(hold.fence);
-    if (key->queue[at].part == 0) told = hold.grant();
+    if (key->queue[at].part == 0) first_grant = hold.grant();
   }
   if (fences.size() != 1) broken_ = "all-or-none: granted in one step under several fences";
-  const Place first = places[0].first->queue[places[0].second];
-  settled_.push_back({first.listener, first.id, Outcome::ok, told, now_ - first.since});
+  const ModelPlace first = places[0].first->queue[places[0].second];
+  settled_.push_back({first.listener, first.id, Outcome::ok, first_grant, now_ - first.since});
   for (const auto& [key, at] : places) key->queue.erase(key->queue.begin() + std::ptrdiff_t(at));
   for (const auto& [key, at] : places) {
     grant_same_owner(*key, key->holds.back());
@@ -1066,32 +1068,33 @@ void LockModel::grant_set(std::uint64_t id) {
   }
 }
 
-// All places go at once; those behind them come in when the call is done, or when it is about their
-// key.
+// Ends all places at once. The places behind them are granted at the end of the call, or when the
+// call reaches their key.
 void LockModel::end_set(std::uint64_t id, Outcome why, const Grant& grant) {
   const auto places = places_of(id);
-  const Place first = places[0].first->queue[places[0].second];
+  const ModelPlace first = places[0].first->queue[places[0].second];
   settled_.push_back({first.listener, first.id, why, grant, now_ - first.since});
   for (const auto& [key, at] : places) {
     key->queue.erase(key->queue.begin() + std::ptrdiff_t(at));
-    key->was_left = true;
+    key->set_left = true;
   }
 }
 
-// Of each key the hold that is meant, or null.
-std::vector<Held*> LockModel::holds_of(const SetId& set, const std::vector<ModelKey*>& keys) const {
-  std::vector<Held*> holds;
+// The hold of `set` in each key, or null.
+std::vector<ModelHold*> LockModel::holds_of(const SetId& set,
+                                            const std::vector<ModelKey*>& keys) const {
+  std::vector<ModelHold*> holds;
   for (ModelKey* key : keys) {
-    Held* hold = key == nullptr ? nullptr : find_hold(*key, set.fence);
-    const bool is_its = hold != nullptr && hold->owner == Owner(set.holder);
-    holds.push_back(is_its ? hold : nullptr);
+    ModelHold* hold = key == nullptr ? nullptr : find_hold(*key, set.fence);
+    const bool is_match = hold != nullptr && hold->owner == Owner(set.holder);
+    holds.push_back(is_match ? hold : nullptr);
   }
   return holds;
 }
 
-Answer LockModel::renew_set(Time now, const SetId& set, std::optional<Duration> ttl) {
+ModelReply LockModel::renew_set(Time now, const SetId& set, std::optional<Duration> ttl) {
   const std::vector<ModelKey*> keys = at_all(now, set.keys);
-  const std::vector<Held*> holds = holds_of(set, keys);
+  const std::vector<ModelHold*> holds = holds_of(set, keys);
   for (std::size_t i = 0; i < holds.size(); ++i) {
     if (holds[i] != nullptr) continue;
     return {why_not(keys[i], {set.keys[i].key, set.holder, set.fence, set.keys[i].kind})};
@@ -1106,11 +1109,11 @@ Answer LockModel::renew_set(Time now, const SetId& set, std::optional<Duration> 
   return {Outcome::ok, grant};
 }
 
-// All end before any is passed on.
+// Ends all holds before it grants any key to the next waiter.
 std::vector<bool> LockModel::release_set(Time now, const SetId& set) {
   const std::vector<ModelKey*> keys = at_all(now, set.keys);
   std::vector<bool> released;
-  for (const Held* hold : holds_of(set, keys)) released.push_back(hold != nullptr);
+  for (const ModelHold* hold : holds_of(set, keys)) released.push_back(hold != nullptr);
   for (std::size_t i = 0; i < keys.size(); ++i) {
     if (released[i]) end_hold(*keys[i], set.fence, EndCause::released);
   }
@@ -1122,7 +1125,7 @@ std::vector<bool> LockModel::release_set(Time now, const SetId& set) {
 
 bool LockModel::withdraw_set(Time now, const SetId& set) {
   const std::vector<ModelKey*> keys = at_all(now, set.keys);
-  for (const Held* hold : holds_of(set, keys)) {
+  for (const ModelHold* hold : holds_of(set, keys)) {
     if (hold == nullptr || hold->renewed) return false;
   }
   for (ModelKey* key : keys) end_hold(*key, set.fence, EndCause::disconnected);
@@ -1130,7 +1133,7 @@ bool LockModel::withdraw_set(Time now, const SetId& set) {
   return true;
 }
 
-// What it is told in.
+// The model's own types.
 
 LockModel::Owner::Owner(const Holder& holder)
     : is_secret(holder.is_secret()),
@@ -1143,7 +1146,7 @@ std::string LockModel::Owner::display_name() const {
   return is_secret ? "tcp:" + std::to_string(session) : name;
 }
 
-LockModel::Happened::Happened(const Event& event)
+LockModel::OwnedEvent::OwnedEvent(const Event& event)
     : type(event.type), kind(event.kind), key(event.key), fence(event.fence) {
   if (type == Event::Type::ended) {
     cause = event.cause;

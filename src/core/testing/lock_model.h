@@ -1,29 +1,28 @@
-// The rules of one LockTable, told a second time: to be read, not to be fast. For tests.
+// A second implementation of LockTable's rules: simple, not fast. For tests.
 //
-// Plain containers, searched from end to end; nothing is linked, indexed or armed. Where LockTable
-// is quick it can be wrong, and then the two differ.
+// It searches plain containers and has no links, indexes or timers. An error in the data structures
+// of LockTable shows as a difference between the two.
 //
-// Its invariants, and where they come from here:
-//   holders-bounded         only grant() adds a hold, and only where its permits fit
-//   shares-or-alone         likewise: a hold that shares fits beside others that do, and no other
-//   first-come              promote() takes the first of the queue, places join at its end, and
-//                           nobody is granted at once while there is a queue
+// The invariants, and what ensures them here:
+//   holders-bounded         only grant() adds a hold, and only if its permits fit
+//   shares-or-alone         only grant() adds a hold; a shared hold fits beside shared holds only
+//   first-come              grant_waiters() takes the front of the queue, places join at the back,
+//                           and no request is granted at once while there is a queue
 //   fences-rise             a grant takes only a fence above all earlier ones of its key
 //   all-or-none             grant_set() grants every part, end_set() ends every place
-//   no-circle               a set joins all of its queues in one call, each at its end
+//   no-circle               a set joins all of its queues in one call, each at the back
 //   settled-once            a place is settled where it is erased, and nowhere else
-//   lease-honoured          a hold is ended by its owner or an admin, or once its deadline has come
-//   no-idle-waiter          whatever ends a hold or a place promotes the queue before it returns
+//   lease-honoured          only its owner or an admin ends a hold before its deadline
+//   no-idle-waiter          a function that ends a hold or a place then calls grant_next()
 //   replay-equals           every change of a hold has its event
 //   failed-changes-nothing  every refusal returns before the first change
 //   bounded                 keys by keys_max, queues by waiters_max, holds and places by holds_max
-//                           and, of one client, by holds_per_client_max
+//                           and, per client, by holds_per_client_max
 //
-// Four things the rules leave open: the numbers of the fences; which of a key's leases, or waits,
-// that are due at one instant ends first; how far the keys that a call is not about have come when
-// more is due than one call does; which of the keys idle since one instant is forgotten first. In
-// these the model follows the table: it is shown what the table did in the same call, and demands
-// the rest.
+// The rules leave four choices open: the numbers of the fences; the order of a key's leases, or
+// waits, that are due at one instant; how much of a backlog in other keys a call ends; and the
+// order in which keys idle since one instant are forgotten. In these the model reads the choice
+// from the table's effects of the same call. It requires everything else.
 #pragma once
 
 #include <cstdint>
@@ -45,7 +44,7 @@ class LockModel {
   LockModel(const TableOptions& options, std::uint64_t keys_max, const HoldBudget::Caps& holds)
       : options_(options), keys_max_(keys_max), holds_(holds), last_fence_(options.last_fence) {}
 
-  // A Holder that owns its name. As there, a secret is the same whatever its session.
+  // A Holder that owns its name. Equality ignores the session of a secret, as in Holder.
   struct Owner {
     explicit Owner(const Holder& holder);
     bool operator==(const Owner& other) const { return view() == other.view(); }
@@ -63,10 +62,10 @@ class LockModel {
     SessionId session;
   };
 
-  struct Held {
+  struct ModelHold {
     Owner owner;
     ClientIdentity client{};
-    SessionId session = 0;  // 0 once it has left the hold to its lease
+    SessionId session = 0;  // 0 once the session has ended
     Mode mode = Mode::exclusive;
     std::uint32_t permits = 1;
     Fence fence = 0;
@@ -78,10 +77,10 @@ class LockModel {
     bool renewed = false;
 
     Grant grant() const { return {fence, ttl, deadline, owner.secret}; }
-    bool operator==(const Held&) const = default;
+    bool operator==(const ModelHold&) const = default;
   };
 
-  struct Place {
+  struct ModelPlace {
     Owner owner;
     ClientIdentity client{};
     SessionId session = 0;
@@ -90,45 +89,45 @@ class LockModel {
     Duration ttl{};
     Time since{};
     bool two_phase = false;
-    bool of_set = false;           // one of the places that have its id
-    std::size_t part = 0;          // which
-    Listener* listener = nullptr;  // null while nobody waits
+    bool of_set = false;           // one of several places with the same id
+    std::size_t part = 0;          // the index of the place in its set
+    Listener* listener = nullptr;  // null for a place without a waiter
     std::uint64_t id = 0;
     Time deadline = Time::never();
 
-    bool operator==(const Place&) const = default;
+    bool operator==(const ModelPlace&) const = default;
   };
 
   struct ModelKey {
     bool idle() const { return holds.empty() && queue.empty(); }
     std::uint64_t permits_in_use() const;
-    // Whether a hold like that may begin beside those that there are.
+    // Whether such a hold fits beside the existing holds.
     bool has_room(Mode mode, std::uint32_t permits) const;
     // Whether a request may name this limit.
     bool matches(std::uint32_t asked) const {
       return asked == limit || (first_limit != 0 && asked == first_limit);
     }
-    // Of one who may ask again; of a secret also its place.
-    Held* find_own(const Owner& owner);
-    Place* find_place(const Owner& owner);
+    // The hold, and for a secret the place, that a repeated request of this owner finds, or null.
+    ModelHold* find_own(const Owner& owner);
+    ModelPlace* find_place(const Owner& owner);
     bool operator==(const ModelKey&) const = default;
 
     Kind kind;
     std::string name;
     std::uint32_t limit = 1;
-    std::uint32_t first_limit = 0;  // while it is resized: what its first acquirer asked for
+    std::uint32_t first_limit = 0;  // of a resized key: the limit that its first acquirer named
     Fence last_fence = 0;
     Time idle_since{};
-    bool was_left = false;            // by a set: whoever is behind it may come in
-    std::vector<Held> holds{};        // in the order of their fences
-    std::vector<Place> queue{};       // the first to wait first
-    std::vector<SessionId> lapsed{};  // whose two-phase grant ran out before it was awaited
+    bool set_left = false;            // a set left the queue, so the next place may fit
+    std::vector<ModelHold> holds{};   // in the order of their fences
+    std::vector<ModelPlace> queue{};  // the first to wait first
+    std::vector<SessionId> lapsed{};  // sessions whose two-phase grant ended before await_turn()
   };
 
-  // An Event that owns its views, with the fields of its type and no others.
-  struct Happened {
-    explicit Happened(const Event& event);
-    bool operator==(const Happened&) const = default;
+  // An Event that owns its texts. Only the fields of its type are set.
+  struct OwnedEvent {
+    explicit OwnedEvent(const Event& event);
+    bool operator==(const OwnedEvent&) const = default;
 
     Event::Type type;
     Kind kind;
@@ -145,25 +144,26 @@ class LockModel {
     Time expires_at{};
   };
 
-  struct Answer {
+  struct ModelReply {
     Outcome outcome = Outcome::ok;
     Grant grant{};
   };
 
-  // Goes before every call, which the table then gets first: shows where it tells what it did.
+  // Called before every call with the table's effects. The table gets the call first, so that the
+  // model can read the choices that the rules leave open.
   void watch(const Effects& seen);
 
-  // As in LockTable.
-  Answer acquire(Time now, const AcquireRequest& request, Listener* listener, std::uint64_t id,
-                 bool has_spare);
-  Answer enqueue(Time now, const EnqueueRequest& request, bool has_spare);
-  Answer await_turn(Time now, SessionId session, Kind kind, std::string_view key, Duration wait,
-                    Listener* listener, std::uint64_t id);
-  Answer renew(Time now, const HoldId& hold, std::optional<Duration> ttl);
+  // The calls of LockTable.
+  ModelReply acquire(Time now, const AcquireRequest& request, Listener* listener, std::uint64_t id,
+                     bool has_spare);
+  ModelReply enqueue(Time now, const EnqueueRequest& request, bool has_spare);
+  ModelReply await_turn(Time now, SessionId session, Kind kind, std::string_view key, Duration wait,
+                        Listener* listener, std::uint64_t id);
+  ModelReply renew(Time now, const HoldId& hold, std::optional<Duration> ttl);
   Outcome release(Time now, const HoldId& hold);
   bool withdraw(Time now, const HoldId& hold);
   bool cancel(Time now, const Listener* listener, std::uint64_t id);
-  // All of the holds at once; adds to `ended` which those are.
+  // Ends all of the holds at once, and appends their fences to `ended`.
   Outcome revoke(Time now, const LockTable::Revocation& revocation, std::vector<Fence>* ended);
   Outcome resize(Time now, std::string_view key, std::uint32_t limit);
   FenceStatus fence(Time now, std::string_view key);
@@ -171,19 +171,19 @@ class LockModel {
   void end_session(Time now, SessionId session, bool keep_holds);
   void end_waits(Outcome why);
 
-  // Several keys in one step, as in SetRules. `last` is the table's last fence when it was done;
-  // `in_the_way` tells, if it was not granted, which keys are.
-  Answer acquire_set(Time now, const AcquireSetRequest& request, Listener* listener,
-                     std::uint64_t id, Fence last, std::vector<std::size_t>* in_the_way);
-  Answer renew_set(Time now, const SetId& set, std::optional<Duration> ttl);
+  // The calls of SetRules. `last` is the table's last fence after the call. `in_the_way` receives
+  // the indexes of the keys that prevent a grant.
+  ModelReply acquire_set(Time now, const AcquireSetRequest& request, Listener* listener,
+                         std::uint64_t id, Fence last, std::vector<std::size_t>* in_the_way);
+  ModelReply renew_set(Time now, const SetId& set, std::optional<Duration> ttl);
   std::vector<bool> release_set(Time now, const SetId& set);
   bool withdraw_set(Time now, const SetId& set);
-  // Goes behind every call: what it has left of sets goes, those whose turn has come are granted,
-  // and whoever is behind them comes in.
+  // Called after every call: ends or grants the sets that the call affected, and grants to the
+  // places behind them.
   void settle_sets(Time now);
-  // Ends what the table has ended; what the table left is left here.
+  // Ends the leases and waits that the table has ended, and no others.
   void advance(Time now);
-  // `is_left` tells whether the table still has a key.
+  // Whether the table still has a key.
   using IsLeft = std::function<bool(const ModelKey&)>;
   std::size_t forget_idle(Time since, std::size_t keys_max, const IsLeft& is_left);
   bool reclaim_idle(const IsLeft& is_left);
@@ -192,10 +192,11 @@ class LockModel {
   const ModelKey* find(Kind kind, std::string_view name) const;
   bool has_session(SessionId session) const;
   Owned owned(SessionId session) const;
-  // How many holds and places there are: in all, and of a session, if the holder has one, or name.
+  // The number of holds and places: in total, and of the holder's session or, without one, its
+  // name.
   std::size_t count_holds() const;
   std::size_t count_holds(const Holder& holder) const;
-  // Who holds the key and how many wait.
+  // The key's latest holder and the numbers of its holders and waiters.
   static Conflict conflict(const ModelKey& key);
   Time now() const { return now_; }
   Time next_deadline() const;
@@ -205,10 +206,10 @@ class LockModel {
            a.secret == b.secret;
   }
 
-  // In what the table differs, or an empty string: in what the last call caused; in its state.
+  // How the table differs in the effects of the last call, or in its state. Empty if it does not.
   std::string difference_of_effects(const Effects& seen) const;
   std::string difference_of_state(const LockTable& table) const;
-  // In what a table rebuilt from events differs: it has the holds, and nothing else.
+  // How a table rebuilt from events differs. Such a table has holds only.
   std::string difference_of_holds(const LockTable& rebuilt) const;
 
  private:
@@ -217,14 +218,14 @@ class LockModel {
   Outcome why_not(ModelKey* key, const HoldId& id) const;
   std::vector<ModelKey>::iterator longest_idle(const IsLeft& is_left);
 
-  Answer refuse(Time now, Outcome flaw);
+  ModelReply refuse(Time now, Outcome flaw);
   void follow(Time now);
   bool is_ahead(const ModelKey& key) const;
-  bool has_ended(const ModelKey& key, const Held& hold) const;
-  std::size_t turn_of(const Place& place) const;
-  // A lease or a wait that has come to its end.
+  bool has_ended(const ModelKey& key, const ModelHold& hold) const;
+  std::size_t turn_of(const ModelPlace& place) const;
+  // A lease or a wait that is due.
   struct Due {
-    using Rank = std::tuple<Time, bool, std::size_t>;  // when; whether it is a wait; among equals
+    using Rank = std::tuple<Time, bool, std::size_t>;  // deadline; is it a wait; the table's order
     Time deadline() const { return std::get<0>(rank); }
     bool is_wait() const { return std::get<1>(rank); }
 
@@ -234,39 +235,39 @@ class LockModel {
   };
   std::optional<Due> next_due(const ModelKey& key) const;
   std::optional<Due> next_end_of_set(const ModelKey& key) const;
-  void run(ModelKey& key, const Due& due);
-  void run_all(ModelKey& key);
+  void end_due(ModelKey& key, const Due& due);
+  void end_all_due(ModelKey& key);
 
   template <typename Request>
-  Answer grant_new(ModelKey* key, const Request& request, bool has_spare);
-  bool take_over(Held& hold, const Owner& asker);
-  bool take_over(Place& place, const Owner& asker);
-  std::optional<Answer> enqueue_again(ModelKey& key, const EnqueueRequest& request);
+  ModelReply grant_new(ModelKey* key, const Request& request, bool has_spare);
+  bool take_over(ModelHold& hold, const Owner& asker);
+  bool take_over(ModelPlace& place, const Owner& asker);
+  std::optional<ModelReply> enqueue_again(ModelKey& key, const EnqueueRequest& request);
   Fence next_fence(Kind kind, std::string_view name) const;
   bool is_exhausted(Kind kind, std::string_view name) const;
-  Held& grant(ModelKey& key, const Place& asked);
-  Grant grant_again(const ModelKey& key, Held& hold, Duration ttl);
-  Grant refresh(const ModelKey& key, Held& hold, Duration ttl);
+  ModelHold& grant(ModelKey& key, const ModelPlace& asked);
+  Grant grant_again(const ModelKey& key, ModelHold& hold, Duration ttl);
+  Grant refresh(const ModelKey& key, ModelHold& hold, Duration ttl);
   void end_hold(ModelKey& key, Fence fence, EndCause cause);
   void end_session(ModelKey& key, SessionId session, bool keep_holds);
   void grant_next(ModelKey& key);
-  bool is_let_in(const ModelKey& key) const;
-  void pass_on_if_left(ModelKey& key);
+  bool is_front_granted(const ModelKey& key) const;
+  void grant_next_if_set_left(ModelKey& key);
   void grant_waiters(ModelKey& key);
-  void grant_same_owner(ModelKey& key, Held& hold);
+  void grant_same_owner(ModelKey& key, ModelHold& hold);
 
   std::vector<ModelKey*> at_all(Time now, const std::vector<SetItem>& items);
-  std::vector<Held*> holds_of(const SetId& set, const std::vector<ModelKey*>& keys) const;
+  std::vector<ModelHold*> holds_of(const SetId& set, const std::vector<ModelKey*>& keys) const;
   bool has_binding_limit(const ModelKey& key) const;
   bool fits_limit(const ModelKey* key, const SetItem& item, const Owner& owner) const;
   static bool may_enter(const ModelKey* key, const SetItem& item);
   Outcome why_not_all(const std::vector<ModelKey*>& keys, const AcquireSetRequest& request) const;
   void make_keys(const AcquireSetRequest& request, Fence last);
   void join_all(const AcquireSetRequest& request, Listener* listener, std::uint64_t id);
-  std::optional<Answer> ask_again(const std::vector<ModelKey*>& keys,
-                                  const AcquireSetRequest& request);
+  std::optional<ModelReply> grant_set_again(const std::vector<ModelKey*>& keys,
+                                            const AcquireSetRequest& request);
   std::vector<std::pair<ModelKey*, std::size_t>> places_of(std::uint64_t id);
-  bool decide(std::uint64_t id);
+  bool settle_set(std::uint64_t id);
   void grant_set(std::uint64_t id);
   void end_set(std::uint64_t id, Outcome why, const Grant& grant = {});
 
@@ -275,8 +276,8 @@ class LockModel {
   Outcome why_no_more(const Holder& holder) const;
   Duration capped(Duration ttl) const;
   template <typename Request>
-  Place place_of(const Request& request) const;
-  void await(Place& place, Duration wait, Listener* listener, std::uint64_t id);
+  ModelPlace place_of(const Request& request) const;
+  void await(ModelPlace& place, Duration wait, Listener* listener, std::uint64_t id);
   void settle(ModelKey& key, std::size_t at, Outcome outcome, const Grant& grant = {});
   void leave_queue(ModelKey& key, std::size_t at, Outcome why);
 
@@ -285,23 +286,23 @@ class LockModel {
   const HoldBudget::Caps holds_;
   std::vector<ModelKey> keys_;
   Fence last_fence_;
-  Fence known_ = 0;  // the last one when the call began
+  Fence known_ = 0;  // last_fence_ when the call began
   Time now_{};
 
-  // Of the last call.
+  // The last call.
   const Effects* seen_ = nullptr;
-  std::string broken_;  // what no table may do
-  std::vector<Happened> events_;
+  std::string broken_;  // a rule that the table's effects break
+  std::vector<OwnedEvent> events_;
   std::vector<WaitResult> settled_;
   Time earliest_ = Time::never();
 };
 
-// Of one that does not say: an empty one.
+// An empty identity for a null reference.
 inline ClientIdentity identity_of(const ClientRef& client) {
   return client == nullptr ? ClientIdentity{} : *client;
 }
 
-// For people who read what a test has found.
+// Texts for the messages of failed tests.
 std::string text(Kind kind, std::string_view key);
 std::string text(const LockModel::Owner& owner);
 std::string text(const ClientIdentity& client);

@@ -1,4 +1,4 @@
-// In what a table differs, told to people.
+// Compares the LockModel with a table, and describes the differences.
 #include <algorithm>
 #include <sstream>
 #include <tuple>
@@ -9,10 +9,10 @@ namespace lockd {
 namespace {
 
 using ModelKey = LockModel::ModelKey;
-using Held = LockModel::Held;
-using Place = LockModel::Place;
+using ModelHold = LockModel::ModelHold;
+using ModelPlace = LockModel::ModelPlace;
 using Owner = LockModel::Owner;
-using Happened = LockModel::Happened;
+using OwnedEvent = LockModel::OwnedEvent;
 
 ModelKey model_key_of(const LockTable& table, const Key& key) {
   ModelKey seen{.kind = key.kind,
@@ -74,7 +74,7 @@ std::string text(const Grant& grant) {
                 " secret ", grant.secret);
 }
 
-std::string text(const LockModel::Happened& event) {
+std::string text(const LockModel::OwnedEvent& event) {
   static constexpr const char* kTypes[] = {" granted to ", " resized", " renewed", " ended"};
   return joined(text(event.kind, event.key), kTypes[static_cast<int>(event.type)],
                 event.type == Event::Type::granted ? text(event.owner) : "", text(event.client),
@@ -92,13 +92,13 @@ std::string text(const ModelKey& key) {
   std::string all =
       joined(text(key.kind, key.name), " limit ", key.limit, " first ", key.first_limit, " last #",
              key.last_fence, " idle since ", key.idle_since.ns);
-  for (const Held& hold : key.holds) {
+  for (const ModelHold& hold : key.holds) {
     all += joined("\n      ", text(hold.owner), text(hold.client), text(hold.mode, hold.permits),
                   text(hold.grant()), " since ", hold.since.ns, " session ", hold.session,
                   hold.two_phase ? " two-phase" : "", hold.unacknowledged ? " unacknowledged" : "",
                   hold.renewed ? " renewed" : "");
   }
-  for (const Place& place : key.queue) {
+  for (const ModelPlace& place : key.queue) {
     all += joined("\n      wait ", place.id, ' ', text(place.owner), text(place.client),
                   text(place.mode, place.permits), " ttl ", place.ttl.count(), " until ",
                   place.deadline.ns, " since ", place.since.ns, " session ", place.session,
@@ -109,39 +109,39 @@ std::string text(const ModelKey& key) {
 }
 
 template <typename Item>
-std::string compared(std::string what, const std::vector<Item>& mine,
-                     const std::vector<Item>& its) {
+std::string compared(std::string what, const std::vector<Item>& expected,
+                     const std::vector<Item>& actual) {
   what += "\n  model:";
-  for (const Item& item : mine) what += "\n    " + text(item);
+  for (const Item& item : expected) what += "\n    " + text(item);
   what += "\n  table:";
-  for (const Item& item : its) what += "\n    " + text(item);
+  for (const Item& item : actual) what += "\n    " + text(item);
   return what;
 }
 
 }  // namespace
 
-// Of one key the grants come in the order of its queue, and the renewals in theirs. Between keys
-// there is no order, nor between the ends of leases that are due at one instant.
+// The grants of one key must be in the order of its queue, and its renewals in the order of the
+// calls. The rules set no order between keys, or between leases that expire at one instant.
 std::string LockModel::difference_of_effects(const Effects& seen) const {
   if (!broken_.empty()) return broken_;
-  std::vector<Happened> mine = events_;
-  std::vector<Happened> its(seen.events.begin(), seen.events.end());
-  for (std::vector<Happened>* events : {&mine, &its}) {
-    std::ranges::stable_sort(*events, {}, [](const Happened& event) {
+  std::vector<OwnedEvent> expected = events_;
+  std::vector<OwnedEvent> actual(seen.events.begin(), seen.events.end());
+  for (std::vector<OwnedEvent>* events : {&expected, &actual}) {
+    std::ranges::stable_sort(*events, {}, [](const OwnedEvent& event) {
       const bool is_end = event.type == Event::Type::ended;
       const bool is_renewal = event.type == Event::Type::renewed;
       return std::tuple(event.kind, std::string_view(event.key), is_end, is_renewal,
                         is_end ? event.fence : 0);
     });
   }
-  if (mine != its) return compared("events", mine, its);
+  if (expected != actual) return compared("events", expected, actual);
 
-  std::vector<WaitResult> my_waits = settled_;
-  std::vector<WaitResult> its_waits = seen.wait_results;
-  std::ranges::sort(my_waits, {}, &WaitResult::id);
-  std::ranges::sort(its_waits, {}, &WaitResult::id);
-  if (!std::ranges::equal(my_waits, its_waits, is_same_wait)) {
-    return compared("settled waits", my_waits, its_waits);
+  std::vector<WaitResult> expected_waits = settled_;
+  std::vector<WaitResult> actual_waits = seen.wait_results;
+  std::ranges::sort(expected_waits, {}, &WaitResult::id);
+  std::ranges::sort(actual_waits, {}, &WaitResult::id);
+  if (!std::ranges::equal(expected_waits, actual_waits, is_same_wait)) {
+    return compared("settled waits", expected_waits, actual_waits);
   }
   if (seen.earliest != earliest_) return "another earliest deadline";
   return {};
@@ -152,22 +152,23 @@ std::string LockModel::difference_of_state(const LockTable& table) const {
   Cursor cursor;
   table.walk(cursor, SIZE_MAX, [&](const Key& key) {
     if (!difference.empty()) return;
-    const ModelKey* mine = find(key.kind, key.name());
-    ModelKey its = model_key_of(table, key);
-    if (mine == nullptr) {
-      difference = "a key that should not be: " + text(its);
+    const ModelKey* expected = find(key.kind, key.name());
+    ModelKey actual = model_key_of(table, key);
+    if (expected == nullptr) {
+      difference = "a key that should not be: " + text(actual);
       return;
     }
-    // What cannot be seen from outside, or means nothing just now.
-    its.lapsed = mine->lapsed;
-    for (std::size_t i = 0; i < std::min(its.queue.size(), mine->queue.size()); ++i) {
-      its.queue[i].part = mine->queue[i].part;
+    // Fields that are not visible from outside, or have no meaning in this state.
+    actual.lapsed = expected->lapsed;
+    for (std::size_t i = 0; i < std::min(actual.queue.size(), expected->queue.size()); ++i) {
+      actual.queue[i].part = expected->queue[i].part;
     }
-    const bool is_known = its.kind == Kind::lock && !key.is_shared();
-    if (!is_known) its.last_fence = mine->last_fence;
-    if (its.idle() && !options_.keeps_idle_limits) its.limit = mine->limit;
-    if (!its.idle()) its.idle_since = mine->idle_since;
-    if (its != *mine) difference = "state\n  model: " + text(*mine) + "\n  table: " + text(its);
+    const bool is_known = actual.kind == Kind::lock && !key.is_shared();
+    if (!is_known) actual.last_fence = expected->last_fence;
+    if (actual.idle() && !options_.keeps_idle_limits) actual.limit = expected->limit;
+    if (!actual.idle()) actual.idle_since = expected->idle_since;
+    if (actual != *expected)
+      difference = "state\n  model: " + text(*expected) + "\n  table: " + text(actual);
   });
   if (!difference.empty()) return difference;
   std::size_t waiters = 0;
@@ -181,12 +182,12 @@ std::string LockModel::difference_of_state(const LockTable& table) const {
 }
 
 std::string LockModel::difference_of_holds(const LockTable& rebuilt) const {
-  std::vector<ModelKey> mine;
-  std::vector<ModelKey> its;
+  std::vector<ModelKey> expected;
+  std::vector<ModelKey> actual;
   const auto strip = [](const ModelKey& key) {
     ModelKey bare{
         .kind = key.kind, .name = key.name, .limit = key.limit, .first_limit = key.first_limit};
-    for (const Held& hold : key.holds) {
+    for (const ModelHold& hold : key.holds) {
       bare.holds.push_back({.owner = hold.owner,
                             .client = hold.client,
                             .mode = hold.mode,
@@ -198,15 +199,15 @@ std::string LockModel::difference_of_holds(const LockTable& rebuilt) const {
     return bare;
   };
   for (const ModelKey& key : keys_) {
-    if (!key.holds.empty()) mine.push_back(strip(key));
+    if (!key.holds.empty()) expected.push_back(strip(key));
   }
   Cursor cursor;
   rebuilt.walk(cursor, SIZE_MAX,
-               [&](const Key& s) { its.push_back(strip(model_key_of(rebuilt, s))); });
-  for (std::vector<ModelKey>* keys : {&mine, &its}) {
+               [&](const Key& s) { actual.push_back(strip(model_key_of(rebuilt, s))); });
+  for (std::vector<ModelKey>* keys : {&expected, &actual}) {
     std::ranges::sort(*keys, {}, [](const ModelKey& key) { return std::tie(key.kind, key.name); });
   }
-  if (mine != its) return compared("holds", mine, its);
+  if (expected != actual) return compared("holds", expected, actual);
   if (rebuilt.last_fence() != last_fence_) return "another last fence";
   return {};
 }

@@ -14,16 +14,17 @@ namespace lockd {
 namespace {
 
 constexpr std::array kNotes = {"", "", "deploy", "backup of the night"};
-// Longer than a history lasts. How the end of a set's wait falls among others of one instant, in
-// several keys, is left open.
+// Longer than a history. The rules leave open when the wait of a set times out among other timeouts
+// of the same instant in several keys.
 constexpr Duration kSetWait = std::chrono::hours(24 * 365 * 100);
-constexpr std::array kPlain = {"ann", "bob", "a name that does not fit inside"};
+constexpr std::array kValidNames = {"ann", "bob", "a name that does not fit inside"};
 
 bool is_refusal(Outcome outcome) {
   return outcome != Outcome::ok && outcome != Outcome::queued && outcome != Outcome::timeout;
 }
 
-// Refused for what others, or its own name, have: it is told what that is.
+// Whether the reply comes with a Conflict: the request was refused because of existing holds or
+// waiters.
 bool is_in_the_way(Outcome outcome) {
   return outcome == Outcome::held || outcome == Outcome::max_waiters ||
          outcome == Outcome::limit_mismatch || outcome == Outcome::mode_mismatch ||
@@ -46,7 +47,7 @@ ModelCheck::ModelCheck(const Setup& setup, std::ostream* log)
       table_(options_, budget_, &holds_),
       model_(options_, setup.keys_max, {setup.holds_max, setup.holds_per_client_max}),
       now_{setup.start},
-      highest_(setup.last_fence()),
+      highest_fence_(setup.last_fence()),
       standby_(setup.hash_seed + 1) {
   table_.observe(Observed::everything);
   for (Session& session : sessions_) session = new_session();
@@ -57,7 +58,7 @@ ModelCheck::ModelCheck(const Setup& setup, std::ostream* log)
 std::string ModelCheck::step(const Op& op) {
   now_.ns += static_cast<std::uint64_t>(std::max(op.step, std::int64_t{0}));
   Time now{now_.ns + static_cast<std::uint64_t>(std::min(op.step, std::int64_t{0}))};
-  // Whether a request that is refused for its form is looked at before the clock is left open.
+  // The rules leave open whether an invalid request advances the table's time.
   if (is_flawed(op)) now = table_.now();
   if (std::string wrong = describe_some(); !wrong.empty()) return wrong;
 
@@ -65,12 +66,12 @@ std::string ModelCheck::step(const Op& op) {
   refused_ = false;
   table_.effects().clear();
   model_.watch(table_.effects());
-  say("\n  ", now.ns, ": ");
-  called_ = now;
+  log("\n  ", now.ns, ": ");
+  call_time_ = now;
   std::string wrong = call(op, now);
   settle_sets();
   for (const Event& event : table_.effects().events) {
-    if (event.type == Event::Type::granted) past_.emplace_back(event);
+    if (event.type == Event::Type::granted) past_grants_.emplace_back(event);
   }
   if (wrong.empty()) wrong = check_effects();
   if (wrong.empty()) wrong = check_events();
@@ -83,7 +84,7 @@ std::string ModelCheck::step(const Op& op) {
   return wrong;
 }
 
-// Everything that is due ends, in small steps; every wait is settled.
+// Ends everything that is due, in small steps, and then all waits.
 std::string ModelCheck::finish() {
   std::string wrong = check_replicas();
   for (int calls = 0; wrong.empty() && model_.next_deadline() <= model_.now(); ++calls) {
@@ -97,20 +98,18 @@ std::string ModelCheck::finish() {
   return wrong;
 }
 
-// The calls of a history, each made on both, and what they answer compared.
-
 std::string ModelCheck::call(const Op& op, Time now) {
-  say(kVerbNames[static_cast<std::size_t>(op.verb)], ' ', text(kind_of(op.key), name_of(op.key)));
+  log(kVerbNames[static_cast<std::size_t>(op.verb)], ' ', text(kind_of(op.key), name_of(op.key)));
   switch (op.verb) {
     case Verb::acquire: return acquire(op, now);
     case Verb::enqueue: return enqueue(op, now);
     case Verb::await_turn: return await_turn(op, now);
     case Verb::renew:
     case Verb::release:
-    case Verb::withdraw: return end_or_renew(op, now);
+    case Verb::withdraw: return renew_or_end(op, now);
     case Verb::cancel: return cancel(op, now);
     case Verb::fence:
-    case Verb::explain: return look(op, now);
+    case Verb::explain: return query(op, now);
     case Verb::end_session: return end_session(op, now);
     case Verb::advance: return advance(op, now);
     case Verb::forget_idle:
@@ -121,12 +120,12 @@ std::string ModelCheck::call(const Op& op, Time now) {
     case Verb::acquire_set: return acquire_set(op, now);
     case Verb::renew_set:
     case Verb::release_set:
-    case Verb::withdraw_set: return follow_up_set(op, now);
+    case Verb::withdraw_set: return renew_or_end_set(op, now);
   }
   return "no such call";
 }
 
-// Some say who they are, and a few of those the same.
+// Two of three sessions have an identity, and some identities are equal.
 Session ModelCheck::new_session() {
   const SessionId id = ++last_session_;
   if (id % 3 == 0) return {.id = id};
@@ -135,23 +134,23 @@ Session ModelCheck::new_session() {
               ClientIdentity{"ann@build-" + std::to_string(id % 2), "10.0.0.7:1", ""})};
 }
 
-// A secret is a new one, or sometimes the session's first: that gives no claim to what it holds.
-// Sometimes the client chose it, of a few: then it asks again, or for another session.
+// A secret is usually new. Sometimes it is the session's first, which gives no claim to its hold;
+// and sometimes the client chose it from a few, which repeats a request of this or another session.
 Holder ModelCheck::holder_of(const Op& op) {
-  name_ = op.who >= kBadTexts ? bad_text(op.who - kBadTexts)
-          : op.who < kNames   ? kPlain[op.who]
-                              : "";
-  if (op.who < kNames || op.who >= kBadTexts) return Holder(name_);
+  name_ = op.owner >= kBadTexts ? bad_text(op.owner - kBadTexts)
+          : op.owner < kNames   ? kValidNames[op.owner]
+                                : "";
+  if (op.owner < kNames || op.owner >= kBadTexts) return Holder(name_);
   const bool is_chosen = op.pick % 8 == 2 || op.pick % 8 >= 6;
   const std::uint64_t secret = is_chosen          ? kNames + op.pick / 8 % 4
-                               : op.pick % 8 == 0 ? op.who
+                               : op.pick % 8 == 0 ? op.owner
                                                   : ++last_secret_;
-  const Holder holder = op.who == kNoSession ? Holder::of_secret(secret)
-                                             : Holder(&sessions_[op.who - kNames], secret);
+  const Holder holder = op.owner == kNoSession ? Holder::of_secret(secret)
+                                               : Holder(&sessions_[op.owner - kNames], secret);
   return is_chosen ? holder.chosen() : holder;
 }
 
-// Sometimes a request comes with a unit of its own, if need be that of an idle key.
+// Some requests bring their own unit, which may come from an idle key.
 KeyUnit ModelCheck::spare_for(const Op& op) {
   if (op.pick % 4 != 1) return {};
   KeyUnit unit = budget_.take();
@@ -163,8 +162,8 @@ KeyUnit ModelCheck::spare_for(const Op& op) {
   return unit;
 }
 
-void ModelCheck::say_terms(const Op& op, bool has_spare) {
-  say(" limit ", op.limit, " permits ", op.permits, op.shared ? " shared" : "",
+void ModelCheck::log_terms(const Op& op, bool has_spare) {
+  log(" limit ", op.limit, " permits ", op.permits, op.shared ? " shared" : "",
       has_spare ? " with a spare unit" : "");
 }
 
@@ -183,8 +182,8 @@ std::string ModelCheck::acquire(const Op& op, Time now) {
   Listener* const listener = &listeners_[op.pick % 2];
   KeyUnit spare = spare_for(op);
   const bool has_spare{spare};
-  say(" by ", text(LockModel::Owner(request.holder)), " ttl ", op.ttl, " wait ", op.wait);
-  say_terms(op, has_spare);
+  log(" by ", text(LockModel::Owner(request.holder)), " ttl ", op.ttl, " wait ", op.wait);
+  log_terms(op, has_spare);
   Conflict conflict;
   const auto reply =
       table_.acquire(now, request, listener, waits_.size(), std::move(spare), &conflict);
@@ -192,17 +191,17 @@ std::string ModelCheck::acquire(const Op& op, Time now) {
   const LockModel::ModelKey* asked = model_.find(request.kind, key);
   const Conflict acknowledged = asked == nullptr ? Conflict{} : LockModel::conflict(*asked);
   if (std::string wrong = compare(reply, answer); !wrong.empty()) return wrong;
-  if (reply.outcome == Outcome::queued) note_wait(reply.slot, op.pick % 2);
+  if (reply.outcome == Outcome::queued) add_wait(reply.slot, op.pick % 2);
   if (!is_in_the_way(reply.outcome)) return {};
   return compare(conflict, acknowledged);
 }
 
 std::string ModelCheck::enqueue(const Op& op, Time now) {
   const std::string key = name_of(op.key);
-  Op mine = op;
-  if (op.who < kNoSession) mine.who = kNames + op.who % kSessions;
+  Op with_session = op;
+  if (op.owner < kNoSession) with_session.owner = kNames + op.owner % kSessions;
   const EnqueueRequest request{.key = key,
-                               .holder = holder_of(mine),
+                               .holder = holder_of(with_session),
                                .ttl = Duration(op.ttl),
                                .kind = kind_of(op.key),
                                .limit = op.limit,
@@ -210,8 +209,8 @@ std::string ModelCheck::enqueue(const Op& op, Time now) {
                                .permits = op.permits};
   KeyUnit spare = spare_for(op);
   const bool has_spare{spare};
-  say(" by ", text(LockModel::Owner(request.holder)), " ttl ", op.ttl);
-  say_terms(op, has_spare);
+  log(" by ", text(LockModel::Owner(request.holder)), " ttl ", op.ttl);
+  log_terms(op, has_spare);
   const auto reply = table_.enqueue(now, request, std::move(spare));
   return compare(reply, model_.enqueue(now, request, has_spare));
 }
@@ -219,67 +218,67 @@ std::string ModelCheck::enqueue(const Op& op, Time now) {
 std::string ModelCheck::await_turn(const Op& op, Time now) {
   const std::string key = name_of(op.key);
   const Kind kind = kind_of(op.key);
-  const SessionId session = sessions_[op.who % kSessions].id;
+  const SessionId session = sessions_[op.owner % kSessions].id;
   Listener* const listener = &listeners_[op.pick % 2];
-  say(" by session ", session, " wait ", op.wait);
+  log(" by session ", session, " wait ", op.wait);
   const auto reply =
       table_.await_turn(now, session, kind, key, Duration(op.wait), listener, waits_.size());
   const auto answer =
       model_.await_turn(now, session, kind, key, Duration(op.wait), listener, waits_.size());
   if (std::string wrong = compare(reply, answer); !wrong.empty()) return wrong;
-  if (reply.outcome == Outcome::expired) refused_ = false;  // that is told once
-  if (reply.outcome == Outcome::queued) note_wait(reply.slot, op.pick % 2);
+  if (reply.outcome == Outcome::expired) refused_ = false;  // the table forgets the lapsed grant
+  if (reply.outcome == Outcome::queued) add_wait(reply.slot, op.pick % 2);
   return {};
 }
 
-// Mostly a hold that is there; else one that was, or another key's, or a fence that never was.
-LockModel::Happened ModelCheck::choose_hold(const Op& op) const {
+// Usually an existing hold; otherwise a past hold, a hold of another key, or a fence never granted.
+LockModel::OwnedEvent ModelCheck::choose_hold(const Op& op) const {
   const std::string name = name_of(op.key);
   const unsigned which = op.pick / 8;
-  LockModel::Happened chosen(
+  LockModel::OwnedEvent chosen(
       Event{.type = Event::Type::granted, .kind = kind_of(op.key), .key = name, .fence = which});
   const LockModel::ModelKey* key = model_.find(kind_of(op.key), name);
   const unsigned choice = op.pick % 8;
   if (choice < 6 && key != nullptr && !key->holds.empty()) {
-    const LockModel::Held& hold = key->holds[which % key->holds.size()];
+    const LockModel::ModelHold& hold = key->holds[which % key->holds.size()];
     chosen.fence = hold.fence;
     chosen.owner = hold.owner;
-  } else if (choice < 7 && !past_.empty()) {
-    chosen = past_[past_.size() - 1 - which % past_.size()];
+  } else if (choice < 7 && !past_grants_.empty()) {
+    chosen = past_grants_[past_grants_.size() - 1 - which % past_grants_.size()];
     if (choice == 6) chosen.key = name;
   } else if (choice == 7 && key != nullptr && !key->queue.empty()) {
-    // What may be granted as the call is made.
+    // A hold that may be granted within the call.
     chosen.fence = table_.last_fence() + 1 + which % 2;
     chosen.owner = key->queue.front().owner;
   }
   return chosen;
 }
 
-std::string ModelCheck::end_or_renew(const Op& op, Time now) {
-  const LockModel::Happened chosen = choose_hold(op);
+std::string ModelCheck::renew_or_end(const Op& op, Time now) {
+  const LockModel::OwnedEvent chosen = choose_hold(op);
   const HoldId id{.key = chosen.key,
                   .holder = op.pick % 8 == 5 ? holder_of(op) : chosen.owner.view(),
                   .fence = chosen.fence,
                   .kind = chosen.kind};
-  say(": ", text(id.kind, id.key), " #", id.fence, " of ", text(LockModel::Owner(id.holder)));
+  log(": ", text(id.kind, id.key), " #", id.fence, " of ", text(LockModel::Owner(id.holder)));
   if (op.verb == Verb::release) {
     const LockTable::Reply reply{table_.release(now, id)};
     return compare(reply, {model_.release(now, id)});
   }
   if (op.verb == Verb::withdraw) {
     const bool done = table_.withdraw(now, id);
-    say(done ? " -> ok" : " -> no");
+    log(done ? " -> ok" : " -> no");
     refused_ = !done;
     return done == model_.withdraw(now, id) ? "" : "another answer to withdraw";
   }
   std::optional<Duration> ttl;
   if (op.wait != 0) ttl = Duration(op.ttl);
-  if (ttl.has_value()) say(" ttl ", ttl->count());
+  if (ttl.has_value()) log(" ttl ", ttl->count());
   const LockTable::Reply reply = table_.renew(now, id, ttl);
   return compare(reply, model_.renew(now, id, ttl));
 }
 
-// Mostly a wait that is there; else one that was, or another under its slot.
+// Usually a pending wait; otherwise an ended wait, or another listener for its slot.
 std::string ModelCheck::cancel(const Op& op, Time now) {
   if (waits_.empty()) return {};
   std::uint64_t id = op.pick % waits_.size();
@@ -289,35 +288,35 @@ std::string ModelCheck::cancel(const Op& op, Time now) {
   }
   const std::uint32_t slot = waits_[id].slot;
   const Listener* const listener = &listeners_[waits_[id].listener ^ (op.pick % 8 == 7)];
-  say(": wait ", id);
+  log(": wait ", id);
   const bool done = table_.cancel(now, slot, listener, id);
-  say(done ? " -> ok" : " -> no");
+  log(done ? " -> ok" : " -> no");
   refused_ = !done;
   return done == model_.cancel(now, listener, id) ? "" : "another answer to cancel";
 }
 
-std::string ModelCheck::look(const Op& op, Time now) {
+std::string ModelCheck::query(const Op& op, Time now) {
   const std::string key = name_of(op.key);
   refused_ = true;
   if (op.verb == Verb::fence) {
-    const FenceStatus its = table_.fence(now, key);
-    say(its.held ? " -> held #" : " -> free #", its.fence);
-    const FenceStatus mine = model_.fence(now, key);
-    return its.held == mine.held && its.fence == mine.fence ? "" : "another fence";
+    const FenceStatus actual = table_.fence(now, key);
+    log(actual.held ? " -> held #" : " -> free #", actual.fence);
+    const FenceStatus expected = model_.fence(now, key);
+    return actual.held == expected.held && actual.fence == expected.fence ? "" : "another fence";
   }
   Conflict conflict;
   const bool is_held = table_.explain(now, kind_of(op.key), key, &conflict);
-  const std::optional<Conflict> mine = model_.explain(now, kind_of(op.key), key);
-  if (is_held != mine.has_value()) return "another answer to explain";
-  return is_held ? compare(conflict, mine) : "";
+  const std::optional<Conflict> expected = model_.explain(now, kind_of(op.key), key);
+  if (is_held != expected.has_value()) return "another answer to explain";
+  return is_held ? compare(conflict, expected) : "";
 }
 
-// In a few small steps, with nothing between them: the session asks for nothing more.
+// In small steps without calls between them, because an ending session sends no more requests.
 std::string ModelCheck::end_session(const Op& op, Time now) {
-  const SessionId session = sessions_[op.who % kSessions].id;
+  const SessionId session = sessions_[op.owner % kSessions].id;
   const bool keep_holds = op.pick % 2 == 1;
   const int steps = 1 + static_cast<int>(op.pick / 2 % 8);
-  say(": session ", session, keep_holds ? " keeps its holds" : "");
+  log(": session ", session, keep_holds ? " keeps its holds" : "");
   int budget = steps;
   for (int calls = 0; !table_.end_session(now, session, keep_holds, &budget); ++calls) {
     if (calls > 10'000) return "end_session() does not come to an end";
@@ -325,13 +324,13 @@ std::string ModelCheck::end_session(const Op& op, Time now) {
     budget = steps;
   }
   model_.end_session(now, session, keep_holds);
-  sessions_[op.who % kSessions] = new_session();
+  sessions_[op.owner % kSessions] = new_session();
   return {};
 }
 
 std::string ModelCheck::advance(const Op& op, Time now) {
   const int budget = op.pick == 0 ? 1 << 30 : static_cast<int>(op.pick % 24);
-  say(": ", budget, " steps");
+  log(": ", budget, " steps");
   const bool done = table_.advance(now, budget);
   model_.advance(now);
   if (!done && op.pick == 0) return "advance() does not come to an end";
@@ -346,48 +345,48 @@ std::string ModelCheck::forget(const Op& op) {
   }
   const Time since{now_.ns - std::min<std::uint64_t>(now_.ns, op.pick % 16)};
   const std::size_t keys_max = 1 + op.pick / 16 * 3;
-  say(": ", keys_max, " keys since ", since.ns);
+  log(": ", keys_max, " keys since ", since.ns);
   const std::size_t forgotten = table_.forget_idle(since, keys_max);
   if (forgotten == model_.forget_idle(since, keys_max, is_left_)) return {};
   return "another number of keys forgotten";
 }
 
 std::string ModelCheck::end_waits() {
-  called_ = table_.now();  // the time of it does not matter
+  call_time_ = table_.now();
   for (Cursor cursor; !cursor.done;) table_.end_waits(cursor, Outcome::closed);
   model_.end_waits(Outcome::closed);
   return {};
 }
 
-// One hold, or all of the key in pieces. Nobody comes in between, so nobody but those who held it
-// when it began may lose it.
+// Revokes one hold, or all holds of the key in steps. No request comes between the steps, so only
+// the holds that existed before the first step may end.
 std::string ModelCheck::revoke(const Op& op, Time now) {
-  const LockModel::Happened chosen = choose_hold(op);
+  const LockModel::OwnedEvent chosen = choose_hold(op);
   LockTable::Revocation revocation{chosen.kind, chosen.key, chosen.fence, table_.last_fence()};
-  if (op.who % 4 == 0) revocation.fence.reset();
+  if (op.owner % 4 == 0) revocation.fence.reset();
   const std::size_t holds_max = 1 + op.pick / 8 % 3;
-  say(": ", text(chosen.kind, chosen.key), " #", revocation.fence.value_or(0));
-  std::vector<Fence> its;
-  const auto note = [&](const Hold& hold) { its.push_back(hold.fence); };
+  log(": ", text(chosen.kind, chosen.key), " #", revocation.fence.value_or(0));
+  std::vector<Fence> actual;
+  const auto note = [&](const Hold& hold) { actual.push_back(hold.fence); };
   const Outcome first = table_.revoke(now, revocation, holds_max, note);
-  while (!its.empty() && table_.revoke(now, revocation, holds_max, note) == Outcome::ok) {
+  while (!actual.empty() && table_.revoke(now, revocation, holds_max, note) == Outcome::ok) {
   }
-  std::vector<Fence> mine;
-  const Outcome outcome = model_.revoke(now, revocation, &mine);
-  if (its != mine) return "other holds are revoked";
-  revocations_ += its.size();
+  std::vector<Fence> expected;
+  const Outcome outcome = model_.revoke(now, revocation, &expected);
+  if (actual != expected) return "other holds are revoked";
+  revocations_ += actual.size();
   return compare({first}, {outcome});
 }
 
 std::string ModelCheck::resize(const Op& op, Time now) {
   const std::string key = name_of(op.key);
   const std::uint32_t limit = is_flawed(op) ? op.limit : 1 + op.pick % 6;
-  say(" to ", limit);
+  log(" to ", limit);
   const LockTable::Reply reply{table_.resize(now, key, limit, {})};
   return compare(reply, {model_.resize(now, key, limit)});
 }
 
-// One to four of the keys.
+// One to four distinct keys.
 std::vector<unsigned> ModelCheck::choose_keys(const Op& op) const {
   std::vector<unsigned> keys;
   const unsigned step = 1 + op.pick / 4 % 2;
@@ -398,26 +397,26 @@ std::vector<unsigned> ModelCheck::choose_keys(const Op& op) const {
   return keys;
 }
 
-// As the engine does before it is done with a call.
+// The engine does the same at the end of every call.
 void ModelCheck::settle_sets() {
   std::vector<std::shared_ptr<KeySet>>& sets = table_.effects().sets;
-  const Time now = sets.empty() ? model_.now() : called_;
+  const Time now = sets.empty() ? model_.now() : call_time_;
   while (!sets.empty()) {
     const std::shared_ptr<KeySet> set = sets.front();
     std::erase(sets, set);
     const std::vector<SetRules::TableRef> places(set->parts.size(), {&table_, 0});
-    SetRules(called_, [] {}).settle(*set, places);
+    SetRules(call_time_, [] {}).settle(*set, places);
   }
   model_.settle_sets(now);
 }
 
-// The operation's own terms are those of its own key; the others are asked for as usual.
+// The operation's mode, limit and permits apply to its own key; the other keys get usual values.
 std::string ModelCheck::acquire_set(const Op& op, Time now) {
   std::vector<std::string> names;
   const std::vector<unsigned> keys = choose_keys(op);
   for (const unsigned key : keys) names.push_back(name_of(key));
   Op asker = op;
-  if (op.who < kBadTexts && op.pick % 16 != 15) asker.who = op.who % kNames;
+  if (op.owner < kBadTexts && op.pick % 16 != 15) asker.owner = op.owner % kNames;
   AcquireSetRequest request{.keys = {},
                             .holder = holder_of(asker),
                             .ttl = Duration(op.ttl),
@@ -432,11 +431,11 @@ std::string ModelCheck::acquire_set(const Op& op, Time now) {
                               i == 0    ? op.permits
                               : is_lock ? 1
                                         : std::min(limit, op.permits));
-    say(" + ", text(kind_of(keys[i]), names[i]), is_shared ? " shared" : "");
+    log(" + ", text(kind_of(keys[i]), names[i]), is_shared ? " shared" : "");
   }
-  say(" by ", text(LockModel::Owner(request.holder)), " ttl ", op.ttl, " wait ", op.wait);
+  log(" by ", text(LockModel::Owner(request.holder)), " ttl ", op.ttl, " wait ", op.wait);
   if (const Outcome flaw = SetRules::check(request); flaw != Outcome::ok) {
-    const bool is_known = is_flawed(op) || asker.who >= kNames;
+    const bool is_known = is_flawed(op) || asker.owner >= kNames;
     return is_known ? "" : "the model sees nothing wrong with it";
   }
   const std::vector<SetRules::TableRef> places(keys.size(), {&table_, 0});
@@ -449,33 +448,35 @@ std::string ModelCheck::acquire_set(const Op& op, Time now) {
   std::vector<std::size_t> in_the_way;
   const auto answer = model_.acquire_set(now, request, listener, waits_.size(), last, &in_the_way);
   if (std::string wrong = compare(reply, answer); !wrong.empty()) return wrong;
-  if (reply.outcome == Outcome::queued) note_wait(reply.slot, op.pick % 2);
+  if (reply.outcome == Outcome::queued) add_wait(reply.slot, op.pick % 2);
   if (!is_in_the_way(reply.outcome)) return {};
   const bool is_same = std::ranges::equal(in_the_way, conflicts, {}, {}, &SetConflict::item);
   return is_same ? "" : "other keys are in the way";
 }
 
-// Of what came together, mostly; sometimes with a key that did not.
-std::string ModelCheck::follow_up_set(const Op& op, Time now) {
+// Usually the keys of one grant; sometimes with a key of another grant.
+std::string ModelCheck::renew_or_end_set(const Op& op, Time now) {
   if (is_flawed(op)) return {};
   const LockModel::ModelKey* picked = model_.find(kind_of(op.key), name_of(op.key));
   if (picked == nullptr || picked->holds.empty()) return {};
-  const LockModel::Held chosen = picked->holds[op.pick / 8 % picked->holds.size()];
+  const LockModel::ModelHold chosen = picked->holds[op.pick / 8 % picked->holds.size()];
   std::vector<std::pair<Kind, std::string>> names;
   for (const LockModel::ModelKey& key : model_.keys()) {
-    const auto is_its = [&](const LockModel::Held& hold) { return hold.fence == chosen.fence; };
-    const bool is_one = std::ranges::any_of(key.holds, is_its);
+    const auto is_match = [&](const LockModel::ModelHold& hold) {
+      return hold.fence == chosen.fence;
+    };
+    const bool is_one = std::ranges::any_of(key.holds, is_match);
     if (is_one || (op.pick % 8 == 7 && names.size() < 4)) names.emplace_back(key.kind, key.name);
   }
   SetId id{.keys = {}, .holder = chosen.owner.view(), .fence = chosen.fence};
   for (const auto& [kind, name] : names) id.keys.emplace_back(name, kind);
   const std::vector<SetRules::TableRef> places(names.size(), {&table_, 0});
-  say(": ", names.size(), " keys #", id.fence, " of ", text(chosen.owner));
+  log(": ", names.size(), " keys #", id.fence, " of ", text(chosen.owner));
   SetRules rules(now, [] {});
   if (op.verb == Verb::release_set) {
-    const std::vector<bool> its = rules.release(id, places);
-    const std::vector<bool> mine = model_.release_set(now, id);
-    return its == mine ? "" : "other keys are released";
+    const std::vector<bool> actual = rules.release(id, places);
+    const std::vector<bool> expected = model_.release_set(now, id);
+    return actual == expected ? "" : "other keys are released";
   }
   if (op.verb == Verb::withdraw_set) {
     const bool done = rules.withdraw(id, places);
@@ -487,16 +488,15 @@ std::string ModelCheck::follow_up_set(const Op& op, Time now) {
   if (op.wait != 0) ttl = Duration(op.ttl);
   std::size_t missing = 0;
   const LockTable::Reply reply = rules.renew(id, places, ttl, &missing);
-  const LockModel::Answer answer = model_.renew_set(now, id, ttl);
+  const LockModel::ModelReply answer = model_.renew_set(now, id, ttl);
   return compare(reply, answer);
 }
 
-// Checking.
-
-std::string ModelCheck::compare(const LockTable::Reply& reply, const LockModel::Answer& answer) {
-  say(" -> ", describe(reply.outcome));
+std::string ModelCheck::compare(const LockTable::Reply& reply,
+                                const LockModel::ModelReply& answer) {
+  log(" -> ", describe(reply.outcome));
   if (reply.outcome == Outcome::ok)
-    say(" #", reply.grant.fence, " until ", reply.grant.expires_at.ns);
+    log(" #", reply.grant.fence, " until ", reply.grant.expires_at.ns);
   refused_ = is_refusal(reply.outcome);
   refusals_.held += reply.outcome == Outcome::held;
   refusals_.max_waiters += reply.outcome == Outcome::max_waiters;
@@ -509,13 +509,14 @@ std::string ModelCheck::compare(const LockTable::Reply& reply, const LockModel::
   return LockModel::is_same(reply.grant, answer.grant) ? "" : "another grant";
 }
 
-std::string ModelCheck::compare(const Conflict& its, const std::optional<Conflict>& mine) const {
+std::string ModelCheck::compare(const Conflict& actual,
+                                const std::optional<Conflict>& expected) const {
   const auto fields = [](const Conflict& c) {
     const ClientIdentity client = identity_of(c.client);
     return std::tuple(c.holder, c.session, client.name, client.peer, client.note, c.fence,
                       c.expires_at, c.limit, c.holders, c.waiters, c.mode, c.permits);
   };
-  return mine.has_value() && fields(its) == fields(*mine) ? "" : "another conflict";
+  return expected.has_value() && fields(actual) == fields(*expected) ? "" : "another conflict";
 }
 
 std::string ModelCheck::check_effects() {
@@ -523,15 +524,16 @@ std::string ModelCheck::check_effects() {
   for (const Event& event : effects.events) {
     if (event.type != Event::Type::granted) continue;
     const LockModel::Owner owner(event.holder);
-    const bool is_of_set = event.fence == highest_ && owner == highest_of_ && !owner.is_secret;
-    if (event.fence <= highest_ && !is_of_set) {
+    const bool is_of_set =
+        event.fence == highest_fence_ && owner == highest_owner_ && !owner.is_secret;
+    if (event.fence <= highest_fence_ && !is_of_set) {
       return "fences-rise: a fence that is not larger than all before";
     }
-    highest_ = event.fence;
-    highest_of_ = owner;
+    highest_fence_ = event.fence;
+    highest_owner_ = owner;
   }
   for (const WaitResult& result : effects.wait_results) {
-    if (pending_.erase(result.id) != 1) return "settled-once: a wait that nobody waits";
+    if (pending_.erase(result.id) != 1) return "settled-once: a wait that is not pending";
   }
   if (!standby_.apply(effects.events)) return "replay-equals: an event is refused";
   if (!snapshot_->apply_twice(effects.events)) return "replay-equals: a snapshot refuses an event";
@@ -554,14 +556,14 @@ std::string ModelCheck::check_events() {
       refusals.limit_mismatch != refusals_.limit_mismatch) {
     return "counted: refusals";
   }
-  // What was missed shows later; the gauges are looked at by check() after every call.
+  // A missed event shows in a later comparison. table_.check() checks the gauges after every call.
   if (effects.key_events.empty() && steps_ % 16 != 0) return {};
   if (std::string wrong = event_model_.difference(stats); !wrong.empty()) return wrong;
-  return check_seen();
+  return check_observed();
 }
 
-// The events have reported everything that the model has, and nothing else.
-std::string ModelCheck::check_seen() const {
+// Compares the state derived from key events with the model.
+std::string ModelCheck::check_observed() const {
   using Entry = EventModel::Entry;
   std::ptrdiff_t in_use = 0;
   for (const LockModel::ModelKey& key : model_.keys()) {
@@ -570,14 +572,15 @@ std::string ModelCheck::check_seen() const {
     const auto seen = event_model_.keys().find({key.kind, key.name});
     if (seen == event_model_.keys().end()) return "nothing was seen of " + text(key.kind, key.name);
     std::map<Fence, Entry> holds;
-    for (const LockModel::Held& hold : key.holds) {
+    for (const LockModel::ModelHold& hold : key.holds) {
       holds.emplace(hold.fence, Entry{hold.owner.display_name(), hold.client, hold.mode,
                                       hold.permits, hold.since});
     }
     const bool is_same_queue = std::ranges::equal(
-        seen->second.queue, key.queue, [](const auto& mine, const LockModel::Place& its) {
-          return mine.second ==
-                 Entry{its.owner.display_name(), its.client, its.mode, its.permits, its.since};
+        seen->second.queue, key.queue,
+        [](const auto& place, const LockModel::ModelPlace& expected) {
+          return place.second == Entry{expected.owner.display_name(), expected.client,
+                                       expected.mode, expected.permits, expected.since};
         });
     if (seen->second.holds != holds || !is_same_queue) {
       return "the key events differ in " + text(key.kind, key.name);
@@ -599,9 +602,10 @@ std::string ModelCheck::check_state() {
   }
   if (std::string wrong = check_holds(); !wrong.empty()) return wrong;
   for (const Session& session : sessions_) {
-    const Owned its = table_.sessions().owned(session.id);
-    const Owned mine = model_.owned(session.id);
-    if (its.holds != mine.holds || its.places != mine.places) return "what a session has";
+    const Owned actual = table_.sessions().owned(session.id);
+    const Owned expected = model_.owned(session.id);
+    if (actual.holds != expected.holds || actual.places != expected.places)
+      return "what a session has";
     if (table_.sessions().has(session.id) != model_.has_session(session.id)) {
       return "a session that is known, or not";
     }
@@ -619,7 +623,7 @@ std::string ModelCheck::check_holds() {
     return "bounded: holds and units do not add up";
   }
   if (setup_.holds_per_client_max == 0) return {};
-  std::vector<Holder> clients(kPlain.begin(), kPlain.end());
+  std::vector<Holder> clients(kValidNames.begin(), kValidNames.end());
   for (const Session& session : sessions_) clients.push_back(Holder::of_secret(0, session.id));
   for (const Holder& client : clients) {
     if (holds_.clients().count(client) != model_.count_holds(client)) {
@@ -629,7 +633,7 @@ std::string ModelCheck::check_holds() {
   return {};
 }
 
-// A few keys are described before every call; what the calls cause comes after.
+// Describes a few keys before every call, so that a snapshot is written while the table changes.
 std::string ModelCheck::describe_some() {
   if (snapshot_ != nullptr && snapshot_->cursor.done) {
     snapshot_->apply_floor(table_.last_fence());
@@ -654,7 +658,7 @@ std::string ModelCheck::check_replicas() {
   return wrong.empty() ? "" : "replay-equals: described: " + wrong;
 }
 
-// Everything of the table that can be seen from outside.
+// A hash of the table's visible state.
 std::uint64_t ModelCheck::digest() const {
   std::uint64_t all = table_.last_fence();
   const auto add = [&](std::uint64_t value) { all = (all ^ value) * 0x9e3779b97f4a7c15 + all / 7; };

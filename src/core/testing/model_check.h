@@ -1,6 +1,6 @@
-// One history as it happens: a LockTable and the LockModel get the same calls, and after every call
-// they must have answered the same, caused the same, and be the same. An observer, who knows of
-// nothing but the key_events, must have come to believe the same, and count the same. For tests.
+// Runs one history: a LockTable and the LockModel get the same calls, and after every call their
+// replies, effects and states must be equal. So must the keys and counters that an EventModel
+// derives from the table's key events alone. For tests.
 #pragma once
 
 #include <array>
@@ -21,18 +21,18 @@
 
 namespace lockd {
 
-// Stops at the first complaint.
 class ModelCheck {
  public:
-  // Tells `log`, unless it is null, what is called and what is answered.
+  // Writes calls and replies to `log` unless it is null.
   ModelCheck(const Setup& setup, std::ostream* log);
 
-  // What is wrong, or an empty string.
+  // step() and finish() return the first difference, or an empty string. After a difference the
+  // object must not be used.
   std::string step(const Op& op);
   std::string finish();
 
  private:
-  struct Deaf final : Listener {
+  struct NullListener final : Listener {
     void on_wait_done(const WaitResult&) noexcept override {}
   };
   struct Wait {
@@ -40,14 +40,14 @@ class ModelCheck {
     unsigned listener;
   };
 
-  // The calls: on both, and what they answer.
+  // The calls, made on both, with their replies compared.
   std::string call(const Op& op, Time now);
   std::string acquire(const Op& op, Time now);
   std::string enqueue(const Op& op, Time now);
   std::string await_turn(const Op& op, Time now);
-  std::string end_or_renew(const Op& op, Time now);
+  std::string renew_or_end(const Op& op, Time now);
   std::string cancel(const Op& op, Time now);
-  std::string look(const Op& op, Time now);
+  std::string query(const Op& op, Time now);
   std::string end_session(const Op& op, Time now);
   std::string advance(const Op& op, Time now);
   std::string forget(const Op& op);
@@ -55,26 +55,26 @@ class ModelCheck {
   std::string revoke(const Op& op, Time now);
   std::string resize(const Op& op, Time now);
   std::string acquire_set(const Op& op, Time now);
-  std::string follow_up_set(const Op& op, Time now);
+  std::string renew_or_end_set(const Op& op, Time now);
 
   Session new_session();
   Holder holder_of(const Op& op);
   KeyUnit spare_for(const Op& op);
-  LockModel::Happened choose_hold(const Op& op) const;
+  LockModel::OwnedEvent choose_hold(const Op& op) const;
   std::vector<unsigned> choose_keys(const Op& op) const;
   void settle_sets();
-  void say_terms(const Op& op, bool has_spare);
-  void note_wait(std::uint32_t slot, unsigned listener) {
+  void log_terms(const Op& op, bool has_spare);
+  void add_wait(std::uint32_t slot, unsigned listener) {
     pending_.insert(waits_.size());
     waits_.push_back({slot, listener});
   }
 
-  // The comparison, after each.
-  std::string compare(const LockTable::Reply& reply, const LockModel::Answer& answer);
-  std::string compare(const Conflict& its, const std::optional<Conflict>& mine) const;
+  // The comparisons after each call.
+  std::string compare(const LockTable::Reply& reply, const LockModel::ModelReply& answer);
+  std::string compare(const Conflict& actual, const std::optional<Conflict>& expected) const;
   std::string check_effects();
   std::string check_events();
-  std::string check_seen() const;
+  std::string check_observed() const;
   std::string check_state();
   std::string check_holds();
   std::string check_replicas();
@@ -82,7 +82,7 @@ class ModelCheck {
   std::uint64_t digest() const;
 
   template <typename... Parts>
-  void say(const Parts&... parts) {
+  void log(const Parts&... parts) {
     if (log_ != nullptr) (*log_ << ... << parts);
   }
 
@@ -95,19 +95,19 @@ class ModelCheck {
   LockModel model_;
   Time now_;
 
-  // Who calls, and what about.
-  std::array<Deaf, 2> listeners_;
+  // Callers and the objects of their calls.
+  std::array<NullListener, 2> listeners_;
   std::array<Session, kSessions> sessions_{};
   SessionId last_session_ = 0;
   std::uint64_t last_secret_ = 100;
-  std::string name_;                       // of the holder in use
-  Time called_;                            // when the call is made
-  std::vector<LockModel::Happened> past_;  // grants
-  std::vector<Wait> waits_;                // by id
-  std::set<std::uint64_t> pending_;        // ids
+  std::string name_;  // the storage of the current holder's name
+  Time call_time_;
+  std::vector<LockModel::OwnedEvent> past_grants_;
+  std::vector<Wait> waits_;          // by id
+  std::set<std::uint64_t> pending_;  // ids
 
-  // What the table must agree with besides the model.
-  bool refused_ = false;  // by the call just made
+  // Expectations besides the model.
+  bool refused_ = false;  // the last call was refused
   EventModel event_model_;
   std::uint64_t renewals_ = 0;
   std::uint64_t revocations_ = 0;
@@ -120,12 +120,12 @@ class ModelCheck {
     });
     return found;
   };
-  Fence highest_;
-  LockModel::Owner highest_of_{Holder::of_secret(0)};
+  Fence highest_fence_;
+  LockModel::Owner highest_owner_{Holder::of_secret(0)};
   std::uint64_t digest_ = 0;
   unsigned steps_ = 0;
   TableReplica standby_;                    // has applied every event
-  std::unique_ptr<TableReplica> snapshot_;  // is being described while the calls go on
+  std::unique_ptr<TableReplica> snapshot_;  // is written between the calls
 };
 
 }  // namespace lockd

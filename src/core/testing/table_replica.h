@@ -1,4 +1,4 @@
-// A LockTable that is built from the events of another, and from nothing else. For tests.
+// A LockTable that is rebuilt from the events of another. For tests.
 #pragma once
 
 #include <algorithm>
@@ -34,12 +34,12 @@ struct TableReplica {
     if (!broken.empty()) return broken;
     for (const LockModel::ModelKey& key : model.keys()) {
       if (key.kind == Kind::semaphore || key.holds.empty()) continue;
-      // At a time before all others, so that it ends nothing.
+      // At time zero, so that the call ends no hold.
       if (table.fence(Time{}, key.name).fence < key.last_fence) return "a fence that goes back";
     }
     return model.difference_of_holds(table);
   }
-  // The next few keys of `other`. A walk comes to a key once, however the table grows or shrinks.
+  // Applies the next few keys of `other`. Returns what is wrong, or an empty string.
   std::string describe(const LockTable& other, std::size_t keys_max) {
     std::vector<Event> events;
     other.describe(cursor, keys_max, events);
@@ -52,7 +52,7 @@ struct TableReplica {
   }
 
   KeyBudget budget{0};
-  HoldBudget holds{{.holds_max = 1, .holds_per_client_max = 1}};  // less than there is
+  HoldBudget holds{{.holds_max = 1, .holds_per_client_max = 1}};  // recovery ignores the caps
   LockTable table;
   Cursor cursor;
   std::set<std::tuple<Kind, std::string, Fence>> described;
