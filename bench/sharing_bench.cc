@@ -64,7 +64,7 @@ Pair in_turns(const std::function<void()>& one, const std::function<void()>& oth
 
 class Counter final : public Listener {
  public:
-  Counter() : Listener(Called::at_commit) {}
+  Counter() : Listener(Delivery::at_commit) {}
   void on_wait_done(const WaitResult& result) noexcept override {
     granted_ += result.outcome == Outcome::ok ? 1 : 0;
     last_ = result.grant.fence;

@@ -90,7 +90,7 @@ void wait() {
 void watch() {
   Watcher watcher;
   lockd::Engine engine({.observer = &watcher});
-  watcher.look(true);  // until then, nothing is collected
+  watcher.observe(true);  // until then, nothing is collected
 
   const auto grant = engine.acquire({.key = "stone-42", .holder = "cart-7", .ttl = 30s});
   if (grant) std::printf("grants: %d\n", watcher.grants());

@@ -1,8 +1,8 @@
 // The interface through which the engine gets its time.
 //
-// Engine time starts from the wall clock and is carried forward by CLOCK_BOOTTIME: it never goes
-// back, it counts the time that the machine was suspended, and no change of the wall clock moves
-// it. A simulator or a test passes a ManualClock and moves it by hand.
+// Engine time starts from the wall clock and advances with CLOCK_BOOTTIME: it never goes back,
+// includes the time that the machine was suspended, and ignores changes of the wall clock. Tests
+// and simulations pass a ManualClock and advance it themselves.
 #pragma once
 
 #include <atomic>
@@ -16,14 +16,14 @@ class Clock {
  public:
   virtual ~Clock() = default;
 
-  // Any thread may ask. Never less than what was returned before.
+  // Thread-safe. Never less than an earlier result.
   virtual Time now() const noexcept = 0;
 };
 
 class SystemClock final : public Clock {
  public:
   SystemClock();  // starts from the wall clock
-  // Goes on from an earlier run's: engine time less CLOCK_BOOTTIME, which may wrap below zero.
+  // Continues an earlier clock: `offset_ns` is engine time minus CLOCK_BOOTTIME, modulo 2^64.
   explicit SystemClock(std::uint64_t offset_ns) : offset_ns_(offset_ns) {}
 
   Time now() const noexcept override;

@@ -1,21 +1,21 @@
-// A journal in a directory of files: what the engine was told is there after a crash.
+// FileJournal: durable storage for an engine, in a directory of files.
 //
 //   auto journal = lockd::FileJournal::open({.directory = "/var/lib/shop/reservations"});
 //   lockd::Engine engine({.clock = &journal->clock(), .journal = journal.get()});
 //
-// The journal outlives the engine. The engine takes its time from the journal's clock, which goes
-// on where the last run stopped: leases that were held have exactly what remains of them, whatever
-// was done to the wall clock (see docs/journal_format.md, "Time").
+// The journal must outlive the engine. The engine must use the journal's clock, which continues
+// where the last run stopped: after a restart each lease has exactly its remaining time, regardless
+// of changes to the wall clock (see docs/journal_format.md, "Time").
 //
-// What is promised, with sync_interval zero (the default): whatever a call has answered is in force
-// after any crash, of the process or of the machine. With an interval: after a crash of the process
-// likewise; after a crash of the machine (or loss of power) what was answered in the last interval
-// may be undone, but no fence is ever granted twice.
+// Durability: with sync_interval zero (the default), every acknowledged result survives a crash of
+// the process or the machine. With an interval, every acknowledged result survives a crash of the
+// process; a crash of the machine or a power failure may lose the results of the last interval, but
+// no fence is ever granted twice.
 //
-// One thread of its own writes and syncs for everybody. A write or a sync that fails is final: the
-// state is `failed`, nothing more is acknowledged, and only a new process that recovers goes on.
-// When the disk is full the state is `full`; as the space kept in reserve is used up, `scarce` and
-// `exhausted`. That passes when there is space again.
+// One thread writes and syncs. A failed write or sync is final: the state becomes `failed`, the
+// journal acknowledges nothing more, and only a new process can recover. A full disk makes the
+// state `full`, then `scarce` and `exhausted` as the reserve is used up, until space is available
+// again.
 #pragma once
 
 #include <cstdint>
@@ -31,34 +31,34 @@
 
 namespace lockd {
 
-// Why a journal cannot be opened: which file, which byte, and what can be done about it.
+// Why a journal cannot be opened: the file, the byte, and a remedy.
 class JournalError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
 struct FileJournalOptions {
-  std::string directory;     // made if it is not there; its owner's alone: 0700
+  std::string directory;     // created with mode 0700 if missing
   Duration sync_interval{};  // zero: every answer waits for the disk
-  // What an operator should read: a tail that was cut, a disk that is full, a failure. Called on
-  // the thread that opens or recovers, and on the journal's own; one call at a time.
+  // Receives messages for the operator: a torn tail, a full disk, a failure. Called by the thread
+  // that opens or recovers, and by the journal's own; one call at a time.
   std::function<void(std::string_view)> log{};
 
-  // A segment that is larger than this, and than three times the last snapshot of all there is, is
-  // followed by a new one, and by a new snapshot.
+  // The journal starts a new segment and writes a snapshot when the segment is larger than this and
+  // than three times the last snapshot.
   std::uint64_t segment_size = std::uint64_t{16} << 20;
-  // Space kept for releases, renewals and expiries when the disk is full.
+  // Space reserved for releases, renewals and expiries on a full disk.
   std::uint64_t reserve_size = std::uint64_t{1} << 20;
 };
 
 class FileJournal final : public Journal {
  public:
-  // Reads and checks all that is there, cuts off a torn tail, and takes the directory for this
-  // process. Throws JournalError when it is damaged, in use, or cannot be read or written.
+  // Reads and verifies the journal, truncates a torn tail, and locks the directory. Throws
+  // JournalError if the journal is damaged, in use, or cannot be read or written.
   static std::unique_ptr<FileJournal> open(const FileJournalOptions& options);
   ~FileJournal() override;
 
-  // The time that the engine must be given.
+  // For EngineOptions::clock.
   Clock& clock() const;
 
   bool recover(const std::function<void(const Event&)>& apply) override;
@@ -70,7 +70,7 @@ class FileJournal final : public Journal {
   Duration storage_wait() const noexcept override;
   void attach(Source* source) override;
 
-  // How many syncs there were, and how long they took. Any thread may ask.
+  // Durations of all syncs. Thread-safe.
   Histogram sync_time() const noexcept;
 
  private:

@@ -1,4 +1,4 @@
-// What Engine::hold() and hold_all() give: a key, or several, held for as long as a scope lasts.
+// Held: one key or several, held for a scope. Returned by Engine::hold() and hold_all().
 //
 //   {
 //     auto held = engine.hold({.key = "report", .holder = "worker-7", .ttl = 30s, .wait = 10s});
@@ -6,18 +6,18 @@
 //     while (more_to_do() && held->is_held()) store.write(next_piece(), held->fence());
 //   }                                                      // released
 //
-// The engine renews it when a third of its lease has passed, on one thread for all. When that is no
-// longer possible, because an admin ended the hold, somebody released it under its holder's name,
-// or the process stood still for longer than the lease, its owner is told, once, in every way there
-// is: is_held() turns false, the stop token fires, and the callback that was given is called.
+// One thread of the engine renews each Held when a third of its lease has passed. When a hold is
+// lost, because an admin revoked it, another caller released it under the holder's name, or the
+// process was paused for longer than the lease, the engine notifies the owner once: is_held() turns
+// false, the stop token fires, and the callback is called.
 //
-// What it is certain of. The lease runs until expires_at(), by the engine's clock; with a journal,
-// that of the last renewal that is durable. Past it the hold is lost, whatever may still happen:
-// is_held() compares the clock each time it is asked, and never turns true again. That somebody
-// else ended the hold is noticed with the next renewal: the fence is for what happens until then.
+// Certainty: the lease lasts until expires_at() by the engine's clock; with a journal, only durable
+// renewals count. After that the hold is lost for good: is_held() reads the clock on every call and
+// never turns true again. The engine detects a revoked or released hold with the next renewal;
+// until then the fence protects the resource.
 //
-// Any thread may call the const functions while another moves nothing; release, move and destroy it
-// like any other value, from one thread at a time. Once the engine is gone it holds nothing.
+// Const functions are thread-safe. Release, move and destroy a Held from one thread at a time, with
+// no concurrent const call. After the engine is destroyed it holds nothing.
 #pragma once
 
 #include <functional>
@@ -39,30 +39,29 @@ struct KeptHold;
 class Held {
  public:
   Held() noexcept;  // holds nothing
-  // Releases it, as release() does. Afterwards the callback is not running, and will not be called;
-  // unless it is the callback that destroys it.
+  // Calls release(). Afterwards the callback is not running and will not be called, unless the
+  // callback itself destroys the Held.
   ~Held();
   Held(Held&&) noexcept;
-  // What it held before is released.
+  // Releases the current hold first.
   Held& operator=(Held&&) noexcept;
 
-  // Whether nobody else can have been granted it. Costs a look at the clock. False is final.
+  // Whether no other holder can have been granted the key. Reads the clock. False is final.
   bool is_held() const noexcept;
-  // When that ends, unless it is renewed; or when it ended.
+  // The end of the lease unless it is renewed, or the time at which the hold ended.
   Time expires_at() const noexcept;
-  // Fires when it is known that it is lost; not for a release. Ask is_held() to know now.
+  // Fires when the engine detects the loss; not on release. is_held() may be false earlier.
   std::stop_token lost() const noexcept;
-  // How it was lost: expired, stale or not_holder, as a renewal found it; closed: the engine is
-  // gone. Nothing while it is held, and after a release.
+  // The cause of the loss: expired, stale or not_holder, as a renewal found it; or closed, by the
+  // engine's destructor. None while held and after a release.
   std::optional<Outcome> loss() const;
 
-  // The number of the grant, also after its end; 0 when nothing is held.
+  // The fence of the grant, also after its end; 0 for an empty Held.
   Fence fence() const noexcept;
-  const std::vector<std::string>& keys() const noexcept;  // empty when nothing is held
+  const std::vector<std::string>& keys() const noexcept;  // empty for an empty Held
 
-  // Gives it back. ok; how it was lost, when it was lost before, a part of it too; or storage, and
-  // then its lease ends it. Whatever it is, nothing is held afterwards. A second call answers as
-  // the first did.
+  // Ends the hold and returns ok; the cause of the loss, if any key was lost before; or storage, in
+  // which case the lease ends the hold. Nothing is held afterwards. A second call returns the same.
   Outcome release() noexcept;
 
  private:
@@ -73,19 +72,19 @@ class Held {
   std::shared_ptr<detail::KeptHold> hold_;  // null: holds nothing
 };
 
-// What is held, or why nothing is.
+// A Held, or the reason for its absence.
 struct [[nodiscard]] HeldResult {
   Outcome outcome = Outcome::ok;
   Held held{};
-  std::vector<SetConflict> conflicts{};  // who was in the way, when that is the reason
+  std::vector<SetConflict> conflicts{};  // the keys that prevented the grant
 
   explicit operator bool() const { return outcome == Outcome::ok; }
   Held* operator->() { return &held; }
   const Held* operator->() const { return &held; }
 };
 
-// Called at most once, with the loss, on the thread that renews: it must not block, as all renewals
-// of the engine wait for it, nor throw. It may release or destroy the Held.
+// Called at most once, with the cause of the loss, on the renewing thread. It must not throw, and
+// must not block because it delays all renewals of the engine. It may release or destroy the Held.
 using OnLost = std::function<void(Outcome)>;
 
 }  // namespace lockd

@@ -1,7 +1,5 @@
-// How lengths of time are spread: how many fell below each of a few round bounds.
-//
-// The bounds are 1, 2.5 and 5 times every power of ten from a microsecond to 100 seconds, the same
-// for every histogram, so any two can be added up. To count a length costs a few instructions.
+// Histogram of durations. The bounds are fixed, so that any two can be added: 1, 2.5 and 5 times
+// each power of ten from a microsecond to 100 seconds. add() costs a few instructions.
 #pragma once
 
 #include <algorithm>
@@ -23,20 +21,19 @@ class Histogram {
   static constexpr std::size_t kBucketCount = kBoundCount + 1;
   using Buckets = std::array<std::uint64_t, kBucketCount>;
 
-  // Bucket i has the lengths up to and including bound(i), and above bound(i - 1). The last bucket
-  // has no bound.
+  // Bucket i counts durations in (bound(i - 1), bound(i)]. The last bucket has no upper bound.
   static constexpr Duration bound(std::size_t bucket) {
     return Duration(static_cast<std::int64_t>(kBounds[bucket]));
   }
   static constexpr std::size_t bucket_of(Duration length) noexcept {
     const auto ns = static_cast<std::uint64_t>(count_of(length));
-    // Each bound is at least twice the one before it, so no power of two has two of them: only the
-    // first one there needs to be looked at.
+    // Each bound is at least twice the previous one, so a bit width contains at most one bound and
+    // one comparison is enough.
     const std::size_t first = kFirstByWidth[static_cast<std::size_t>(std::bit_width(ns))];
     return first + (ns > kBounds[first] ? 1 : 0);
   }
 
-  // Less than zero counts as zero.
+  // A negative duration counts as zero.
   void add(Duration length) noexcept {
     ++buckets_[bucket_of(length)];
     sum_ns_ += static_cast<double>(count_of(length));
@@ -51,8 +48,8 @@ class Histogram {
   std::uint64_t count() const noexcept {
     return std::accumulate(buckets_.begin(), buckets_.end(), std::uint64_t{0});
   }
-  // A double: a million locks that are held all the time make 584 years, and with them 64 bits of
-  // nanoseconds, full in five hours. Exact up to 104 days.
+  // A double, exact up to 104 days: a million permanently held locks would overflow 64 bits of
+  // nanoseconds in five hours.
   double sum_seconds() const noexcept { return sum_ns_ / 1e9; }
 
  private:
@@ -74,7 +71,7 @@ class Histogram {
     return all;
   }();
 
-  // By the number of bits that a length takes: the first bucket that one of as many can be in.
+  // The first bucket for durations of each bit width.
   static constexpr std::array<std::uint8_t, 65> kFirstByWidth = [] {
     std::array<std::uint8_t, 65> all{};
     for (std::size_t width = 1; width <= 64; ++width) {
@@ -84,16 +81,16 @@ class Histogram {
     return all;
   }();
 
-  double sum_ns_ = 0;  // beside the buckets of short times, which are counted most often
+  double sum_ns_ = 0;  // shares a cache line with the most used buckets
   Buckets buckets_{};
 };
 
-// A histogram that one thread adds to while any thread may read it. What is read may lack what is
-// being added, and the sum may be ahead of the counts or behind them by as much.
+// A histogram with one writing thread and any number of readers. A copy may lack a duration that is
+// being added, in the counts, the sum, or both.
 class SharedHistogram {
  public:
   void add(Duration length) noexcept {
-    // One writer: no more than to load and to store.
+    // With one writer, load and store need no atomic addition.
     std::atomic<std::uint64_t>& bucket = buckets_[Histogram::bucket_of(length)];
     bucket.store(bucket.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
     sum_ns_.store(

@@ -1,4 +1,4 @@
-// What is asked of the engine, and what comes back.
+// The engine's requests and results.
 #pragma once
 
 #include <cstdint>
@@ -15,22 +15,20 @@ namespace lockd {
 struct AcquireRequest {
   std::string_view key;
   Holder holder;
-  Duration ttl;     // the lease: how long the grant lasts unless renewed
-  Duration wait{};  // how long to wait in the queue; zero is a try
+  Duration ttl;     // the lease: the grant lasts this long unless renewed
+  Duration wait{};  // the longest time in the queue; zero does not wait
   Kind kind = Kind::lock;
-  std::uint32_t limit = 1;  // how many may hold a semaphore at once
-  // What people are shown beside the holder's name, for as long as it waits and holds: what for,
-  // and where the request came from. A name that asks again keeps what it said first. Of a session
-  // Session::client tells instead.
+  std::uint32_t limit = 1;  // the permits of a semaphore; 1 for a lock
+  // The purpose and the origin of a request by name, shown to people. A repeated request does not
+  // change them. A session's requests use Session::client instead.
   std::string_view note{};
   std::string_view peer{};
-  Mode mode = Mode::exclusive;  // of a lock
-  std::uint32_t permits = 1;    // of a semaphore: how many of its limit the hold takes
+  Mode mode = Mode::exclusive;  // locks only
+  std::uint32_t permits = 1;    // semaphores: how many permits the hold takes
 };
 
-// Two-phase acquisition joins the queue now and waits later, or never. Only sessions may: the
-// place belongs to the session, and goes with it. One per session, kind and key. Who it says it is,
-// Session::client tells.
+// Two-phase acquisition joins the queue now and waits later, or never. For sessions only: the place
+// ends with its session. At most one place per session, kind and key.
 struct EnqueueRequest {
   std::string_view key;
   Holder holder;
@@ -41,9 +39,9 @@ struct EnqueueRequest {
   std::uint32_t permits = 1;
 };
 
-// One of the keys that a request for several names.
+// One key of a request for several.
 struct SetItem {
-  SetItem(std::string_view key) : key(key) {}    // NOLINT: a key alone is a lock, held alone
+  SetItem(std::string_view key) : key(key) {}    // NOLINT: a key alone is an exclusive lock
   SetItem(const char* key) : key(key) {}         // NOLINT
   SetItem(const std::string& key) : key(key) {}  // NOLINT
   SetItem(std::string_view key, Kind kind, Mode mode = Mode::exclusive, std::uint32_t limit = 1,
@@ -57,11 +55,11 @@ struct SetItem {
   std::uint32_t permits = 1;
 };
 
-// Several keys in one step: all of them or none, under one fence and one lease. The holder is a
-// name. With a wait it joins every queue at once, and is granted when it is the first in all of
-// them and all have room.
+// Acquires all keys or none, in one step, under one fence and one lease. The holder must be a name.
+// With a wait, the request joins every queue in one step, and is granted when it is first in all
+// queues and all keys have room.
 struct AcquireSetRequest {
-  std::vector<SetItem> keys;  // 1 to kKeysPerSetMax; no kind and key twice
+  std::vector<SetItem> keys;  // 1 to kKeysPerSetMax; no duplicate kind and key
   Holder holder;
   Duration ttl;
   Duration wait{};  // at most EngineOptions::set_wait_max
@@ -69,14 +67,14 @@ struct AcquireSetRequest {
   std::string_view peer{};
 };
 
-// Names holds that a name has of several keys, under one fence.
+// Identifies one name's holds of several keys under one fence.
 struct SetId {
-  std::vector<SetItem> keys;  // modes, limits and permits do not matter
+  std::vector<SetItem> keys;  // modes, limits and permits are ignored
   Holder holder;
   Fence fence;
 };
 
-// Names one possession. Whoever can name it may renew it and release it.
+// Identifies one hold. A caller that knows it may renew and release the hold.
 struct HoldId {
   std::string_view key;
   Holder holder;
@@ -84,20 +82,19 @@ struct HoldId {
   Kind kind = Kind::lock;
 };
 
-// Ends a hold against its holder's will, for an admin. Whoever the hold is passed on to gets a
-// larger fence, as ever.
+// Ends holds on behalf of an admin. The next holder gets a larger fence.
 struct RevokeRequest {
   std::string_view key;
-  std::optional<Fence> fence{};  // none: all holds that there are when it begins
+  std::optional<Fence> fence{};  // unset: all holds that exist when the request starts
   Kind kind = Kind::lock;
-  // Why, and who does it: for people. UTF-8 without control characters, at most 256 bytes each.
+  // The reason and the admin, for observers. UTF-8 without control characters, at most 256 bytes.
   std::string_view reason{};
   std::string_view by{};
 };
 
-// Who stands in the way of a request that was refused, and how many are in the queue.
+// The state of a key that prevented a grant.
 struct Conflict {
-  std::string holder;  // a name, or "tcp:<session>"; of a semaphore, its latest holder
+  std::string holder;  // a name, or "tcp:<session>"; for a semaphore, its latest holder
   SessionId session = 0;
   ClientRef client{};
   Fence fence = 0;
@@ -105,77 +102,77 @@ struct Conflict {
   std::uint32_t limit = 0;
   std::uint32_t holders = 0;
   std::uint32_t waiters = 0;
-  Mode mode = Mode::exclusive;  // of a lock that is held
-  std::uint32_t permits = 0;    // of a semaphore: how many are in use
+  Mode mode = Mode::exclusive;  // of the hold, if the key is a lock
+  std::uint32_t permits = 0;    // in use, if the key is a semaphore
 };
 
-// One key that stands in the way of a request for several.
+// One key that prevented a request for several keys.
 struct SetConflict {
-  std::size_t item = 0;  // which of the request's
-  bool own = false;      // held by the very holder that asks
-  Conflict conflict{};   // without a holder: the first of its queue waits for other keys too
+  std::size_t item = 0;  // index in the request's keys
+  bool own = false;      // held by the requesting holder
+  Conflict conflict{};   // has no holder if the first waiter of the key also waits for other keys
 };
 
-// What `fence` answers: the grant in force; or, when there is none, the largest fence that can have
-// been granted for the key.
+// The fence of the current grant; or, if the key is free, the largest that can have been granted.
 struct FenceStatus {
   bool held = false;
   Fence fence = 0;
 };
 
-// What a session has.
+// The number of a session's holds and places.
 struct Owned {
   std::uint64_t holds = 0;
   std::uint64_t places = 0;  // in queues
-  Position position = 0;     // what that rests on
+  Position position = 0;     // the journal position at which these numbers are durable
 };
 
 class Listener;
 
-// How one wait ended.
+// The result of one wait.
 struct WaitResult {
   Listener* listener = nullptr;
-  std::uint64_t id = 0;  // as given when the request was queued
+  std::uint64_t id = 0;  // the id passed with the queued request
   Outcome outcome = Outcome::ok;
-  Grant grant{};  // when `outcome` is ok
+  Grant grant{};  // if `outcome` is ok
   Duration waited{};
-  Position position = 0;  // what it rests on
+  Position position = 0;  // the journal position at which the result is durable
 };
 
-// Hears how its waits ended.
+// Receives the results of queued requests.
 class Listener {
  public:
-  // Called exactly once for each request that was answered `queued`, on any thread, with no lock
-  // held. Possibly before the call that queued the request has returned.
+  // Called exactly once for each request that returned `queued`, on any thread and without locks,
+  // possibly before the call that queued the request returns.
   //
-  // It may use a Batch, but must not wait: the thread may be the sweeper's or the journal's, the
-  // very one that it would wait for. Engine::acquire() waits when it queues, wait_durable() and
-  // drain_notifications() do, and with a journal also renew(), release(), fence(), status() and
-  // every acquire().
+  // It may use a Batch but must not block, because the thread may be the sweeper's or the
+  // journal's. These block: Engine::acquire() when it queues, wait_durable(),
+  // drain_notifications(); with a journal also renew(), release(), fence(), status() and every
+  // acquire().
   //
-  // To release what was granted notifies the next waiter within that commit(), and so on, as deep
-  // as the queue is long: where queues may be long, take note here and release elsewhere.
+  // Releasing the grant here notifies the next waiter within the same commit(), recursively through
+  // the whole queue. Where queues may be long, record the result here and release elsewhere.
   virtual void on_wait_done(const WaitResult& result) noexcept = 0;
 
-  // Whether it hears once the outcome is durable, or already with the commit that caused it: then
-  // it keeps the outcome to itself until `result.position` is durable.
-  enum class Called : std::uint8_t { when_durable, at_commit };
-  bool is_called_at_commit() const { return called_ == Called::at_commit; }
+  // when_durable: on_wait_done() runs once the result is durable.
+  // at_commit: it runs in the commit() that caused the result, and the listener must not disclose
+  // the result before `result.position` is durable.
+  enum class Delivery : std::uint8_t { when_durable, at_commit };
+  Delivery delivery() const { return delivery_; }
 
  protected:
-  explicit Listener(Called called = Called::when_durable) : called_(called) {}
+  explicit Listener(Delivery delivery = Delivery::when_durable) : delivery_(delivery) {}
   ~Listener() = default;
 
  private:
-  const Called called_;
+  const Delivery delivery_;
 };
 
-// Names one wait, so that it can be given up.
+// Identifies one wait, for cancel().
 struct WaitId {
   Listener* listener = nullptr;
   std::uint64_t id = 0;
-  std::uint32_t slot = 0;   // filled in by the shard
-  std::uint32_t shard = 0;  // filled in by the engine
+  std::uint32_t slot = 0;   // set by the shard
+  std::uint32_t shard = 0;  // set by the engine
 };
 
 }  // namespace lockd

@@ -335,7 +335,7 @@ class SetAcquisition {
 
 }  // namespace
 
-class Place::Impl {
+class QueuePlace::Impl {
  public:
   Impl() = default;
   ~Impl();
@@ -444,14 +444,15 @@ Result<HeldLock> Client::acquire_all(const SetRequest& request, std::stop_token 
   return stopped_if_gone(std::move(held), acquisition.has_asked(), request.wait);
 }
 
-Result<Place> Client::enqueue(const LockRequest& request, std::stop_token stop) {
+Result<QueuePlace> Client::enqueue(const LockRequest& request, std::stop_token stop) {
   if (const auto lines = lines_of(request, Secret()); !lines) {
     return static_cast<const Status&>(lines);
   }
   const auto& cluster = impl_->cluster_of(request.key);
   if (!cluster) return static_cast<const Status&>(cluster);
   const std::uint64_t secret = impl_->new_secret();
-  const auto join = [&](std::unique_ptr<LineConnection> connection, Duration) -> Result<Place> {
+  const auto join = [&](std::unique_ptr<LineConnection> connection,
+                        Duration) -> Result<QueuePlace> {
     if (Status unfit = check_server(request, *connection); !unfit) return unfit;
     const auto lines = lines_of(request, secret_for(*connection, secret));
     auto reply = ask(*connection, {.lines = *lines}, stop);
@@ -460,7 +461,7 @@ Result<Place> Client::enqueue(const LockRequest& request, std::stop_token stop) 
     // Nobody is in a queue already on a connection that is new.
     if (grant.outcome == Outcome::refused && has_new_words(request)) return too_old(request);
     if (!grant && grant.outcome != Outcome::queued) return Status(std::move(grant));
-    auto place = std::make_unique<Place::Impl>();
+    auto place = std::make_unique<QueuePlace::Impl>();
     place->renewer = impl_->renewer;
     place->connection = std::move(connection);
     place->terms = impl_->terms_of(request, *cluster);
@@ -471,7 +472,7 @@ Result<Place> Client::enqueue(const LockRequest& request, std::stop_token stop) 
       grant->sent_at = reply->sent_at;
       place->grant = std::move(*grant);
     }
-    return Place(std::move(place));
+    return QueuePlace(std::move(place));
   };
   return at_leader(*cluster, Duration(0), stop, join);
 }
@@ -493,24 +494,26 @@ Result<Connection> Client::connect(std::string_view key, std::stop_token stop) {
   return Connection(std::make_unique<Connection::Impl>(std::move(*connection)));
 }
 
-// --- Place ---
+// --- QueuePlace ---
 
-Place::Place() noexcept = default;
-Place::Place(std::unique_ptr<Impl> impl) noexcept : impl_(std::move(impl)) {}
-Place::~Place() = default;
-Place::Place(Place&&) noexcept = default;
-Place& Place::operator=(Place&&) noexcept = default;
+QueuePlace::QueuePlace() noexcept = default;
+QueuePlace::QueuePlace(std::unique_ptr<Impl> impl) noexcept : impl_(std::move(impl)) {}
+QueuePlace::~QueuePlace() = default;
+QueuePlace::QueuePlace(QueuePlace&&) noexcept = default;
+QueuePlace& QueuePlace::operator=(QueuePlace&&) noexcept = default;
 
 // The end of the connection gives up a place in the queue. It releases a grant, too, unless the
 // server was told not to: so a release is sent. Nobody waits for the answer.
-Place::Impl::~Impl() {
+QueuePlace::Impl::~Impl() {
   if (!grant || connection == nullptr || !connection->is_ready()) return;
   connection->ask(terms.claim->release_lines(*grant));
 }
 
-bool Place::is_granted() const noexcept { return impl_ != nullptr && impl_->grant.has_value(); }
+bool QueuePlace::is_granted() const noexcept {
+  return impl_ != nullptr && impl_->grant.has_value();
+}
 
-Result<HeldLock> Place::wait(Duration wait, std::stop_token stop) {
+Result<HeldLock> QueuePlace::wait(Duration wait, std::stop_token stop) {
   if (impl_ == nullptr) return {Outcome::not_enqueued, "the place is used up"};
   if (wait < Duration(0)) return {Outcome::invalid, "a wait is not negative"};
   const std::unique_ptr<Impl> place = std::move(impl_);
@@ -526,7 +529,7 @@ Result<HeldLock> Place::wait(Duration wait, std::stop_token stop) {
   return place->join_again(left, std::move(stop));
 }
 
-Result<HeldLock> Place::Impl::take_turn(Duration wait, const std::stop_token& stop) {
+Result<HeldLock> QueuePlace::Impl::take_turn(Duration wait, const std::stop_token& stop) {
   if (!grant) {
     const auto lines = await_lines({.key = terms.claim->keys().front(),
                                     .wait = seconds_to_name(wait),
@@ -539,7 +542,7 @@ Result<HeldLock> Place::Impl::take_turn(Duration wait, const std::stop_token& st
 }
 
 // At the end of the queue, or where it was if the server still has the place.
-Result<HeldLock> Place::Impl::join_again(Duration wait, std::stop_token stop) {
+Result<HeldLock> QueuePlace::Impl::join_again(Duration wait, std::stop_token stop) {
   connection.reset();
   request.wait = wait;
   return acquire_at_leader(renewer, terms,

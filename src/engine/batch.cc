@@ -22,7 +22,7 @@ Batch::~Batch() {
 // Executes what may need a new key, and finds it a unit among the idle keys, of any shard, when the
 // budget has none left.
 template <typename Request, typename Operation>
-Answer Batch::take(const Request& request, Operation operation) {
+Answer Batch::grant_or_queue(const Request& request, Operation operation) {
   if (core_.has_no_room(OperationKind::grant)) return {Outcome::storage};
   const EngineCore::ShardRef at_shard = core_.shard_of(request.key, turn_);
   if (Session* session = request.holder.session())
@@ -44,7 +44,7 @@ Answer Batch::take(const Request& request, Operation operation) {
 
 Answer Batch::acquire(const AcquireRequest& request, Listener* listener, std::uint64_t id,
                       Conflict* conflict) {
-  Answer answer = take(request, [&](LockTable& table, LockTable::At at, KeyUnit unit) {
+  Answer answer = grant_or_queue(request, [&](LockTable& table, LockTable::At at, KeyUnit unit) {
     return table.acquire(at, request, listener, id, std::move(unit), conflict);
   });
   answer.wait.listener = listener;
@@ -135,7 +135,7 @@ std::vector<SetConflict> Batch::explain_all(const AcquireSetRequest& request) {
 }
 
 Answer Batch::enqueue(const EnqueueRequest& request) {
-  return take(request, [&](LockTable& table, LockTable::At at, KeyUnit unit) {
+  return grant_or_queue(request, [&](LockTable& table, LockTable::At at, KeyUnit unit) {
     return table.enqueue(at, request, std::move(unit));
   });
 }

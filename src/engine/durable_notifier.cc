@@ -19,7 +19,7 @@ void DurableNotifier::notify_all(std::vector<WaitResult>& results) {
   std::vector<WaitResult> taken;
   taken.swap(results);
   for (const WaitResult& result : taken) {
-    if (result.listener->is_called_at_commit()) {
+    if (result.listener->delivery() == Listener::Delivery::at_commit) {
       notify(result);
     } else {
       notify_when_durable(result);

@@ -299,7 +299,7 @@ Time EngineCore::scan_some_ages(Time now) {
 
 Ages EngineCore::ages() {
   const Time now = clock_.now();
-  const auto age_of = [now](const OldestEntries::Of& lasting) -> Ages::Of {
+  const auto age_of = [now](const OldestEntries::Of& lasting) -> Ages::OldestEntry {
     if (lasting.since >= now) return {lasting.kind, lasting.key, Duration::zero()};
     return {lasting.kind, lasting.key, now - lasting.since};
   };

@@ -85,7 +85,7 @@ void stress(Engine& engine, Observer& observer, bool steadily, int rounds) {
   std::thread watcher([&] {
     while (!done) {
       look_around(engine);
-      if (!steadily) observer.look(!observer.is_observing());
+      if (!steadily) observer.observe(!observer.is_observing());
       std::this_thread::sleep_for(1ms);
     }
   });
@@ -109,7 +109,7 @@ constexpr Duration kShort = 20us;
 
 TEST(EngineStress, BlockingAndBatchedCallsMixed) {
   Spectator spectator;
-  spectator.look(true);
+  spectator.observe(true);
   Engine engine({.shards = 2, .observer = &spectator});
   stress(engine, spectator, true, kRounds);
   EXPECT_EQ(engine.stats().grants, spectator.grants());

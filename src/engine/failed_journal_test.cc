@@ -114,7 +114,7 @@ TEST_F(FailedJournalTest, BlockedCallsReturnAtOnce) {
 TEST_F(FailedJournalTest, ListenersHearAtOnce) {
   take("k");
   WaitRecorder when_durable;
-  WaitRecorder at_commit(Listener::Called::at_commit);
+  WaitRecorder at_commit(Listener::Delivery::at_commit);
   wait_for("k", when_durable);
   wait_for("k", at_commit);
   Session session{.id = 7};

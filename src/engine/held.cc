@@ -58,7 +58,7 @@ HeldResult Engine::hold(const AcquireRequest& request, std::stop_token stop, OnL
   start_renewer();
   const GrantResult taken = acquire(request, std::move(stop));
   if (taken)
-    return kept({{request.key, request.kind}}, request.holder, taken.grant, std::move(on_lost));
+    return keep({{request.key, request.kind}}, request.holder, taken.grant, std::move(on_lost));
   HeldResult refused{taken.outcome};
   if (taken.conflict.holders > 0 || taken.conflict.waiters > 0) {
     refused.conflicts.push_back({.conflict = taken.conflict});
@@ -71,7 +71,7 @@ HeldResult Engine::hold_all(const AcquireSetRequest& request, std::stop_token st
   const InFlight::Call blocked(core_->blocked_calls());
   start_renewer();
   SetResult taken = acquire_all(request, std::move(stop));
-  if (taken) return kept(request.keys, request.holder, taken.grant, std::move(on_lost));
+  if (taken) return keep(request.keys, request.holder, taken.grant, std::move(on_lost));
   return {.outcome = taken.outcome, .held = {}, .conflicts = std::move(taken.conflicts)};
 }
 
@@ -81,7 +81,7 @@ void Engine::start_renewer() {
                  [this] { renewer_ = std::make_shared<detail::HoldRenewer>(*this); });
 }
 
-HeldResult Engine::kept(const std::vector<SetItem>& keys, const Holder& holder, const Grant& grant,
+HeldResult Engine::keep(const std::vector<SetItem>& keys, const Holder& holder, const Grant& grant,
                         OnLost on_lost) {
   auto hold =
       std::make_shared<detail::KeptHold>(renewer_, keys, holder.name(), grant, std::move(on_lost));

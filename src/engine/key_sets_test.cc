@@ -59,7 +59,7 @@ class KeySetTest : public ::testing::Test {
   }
 
   ManualClock clock_;
-  WaitRecorder listener_{Listener::Called::at_commit};
+  WaitRecorder listener_{Listener::Delivery::at_commit};
   std::vector<SetConflict> conflicts_;
   std::optional<Engine> engine_{std::in_place, options()};
 };

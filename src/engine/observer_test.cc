@@ -58,16 +58,16 @@ TEST_F(ObserverTest, SeesNothingWhileNobodyLooks) {
   Engine engine({.clock = &clock_, .observer = &notes_, .sweeper = false});
   EXPECT_TRUE(engine.acquire({.key = "k", .holder = "a", .ttl = 5s}));
   EXPECT_EQ(notes_.take(), Told{});
-  notes_.look(true);
+  notes_.observe(true);
   EXPECT_TRUE(engine.acquire({.key = "k2", .holder = "a", .ttl = 5s}));
   EXPECT_EQ(notes_.take(), (Told{{Type::granted, "k2", "a", 0}}));
-  notes_.look(false);
+  notes_.observe(false);
   EXPECT_TRUE(engine.acquire({.key = "k3", .holder = "a", .ttl = 5s}));
   EXPECT_EQ(notes_.take(), Told{});
 }
 
 TEST_F(ObserverTest, SeesWhatTheSweeperAndTheClosingDo) {
-  notes_.look(true);
+  notes_.observe(true);
   {
     Engine engine({.clock = &clock_, .observer = &notes_, .sweeper = false});
     Batch batch(engine);
@@ -86,7 +86,7 @@ TEST_F(ObserverTest, SeesWhatTheSweeperAndTheClosingDo) {
 TEST_F(ObserverTest, HearsThePositionThatMustBeDurable) {
   ForgetfulJournal journal(ForgetfulJournal::Sync::by_hand);
   Engine engine({.clock = &clock_, .journal = &journal, .observer = &notes_, .sweeper = false});
-  notes_.look(true);
+  notes_.observe(true);
   Batch batch(engine);
   const Answer held = batch.acquire({.key = "k", .holder = "a", .ttl = 30s});
   const Position granted = batch.commit();

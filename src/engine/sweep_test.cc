@@ -34,7 +34,7 @@ class SteppingClock final : public Clock {
 // Of each wait that ends, how much the engine had done and had left by then.
 class Counts final : public Listener {
  public:
-  explicit Counts(const Engine& engine) : Listener(Called::at_commit), engine_(engine) {}
+  explicit Counts(const Engine& engine) : Listener(Delivery::at_commit), engine_(engine) {}
   void on_wait_done(const WaitResult& result) noexcept override {
     EXPECT_EQ(result.outcome, Outcome::ok);
     const Stats stats = engine_.stats();

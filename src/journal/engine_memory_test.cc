@@ -58,7 +58,7 @@ struct DurableEngine {
 class EngineStory final : private Listener {
  public:
   EngineStory(const std::string& directory, Ledger& ledger)
-      : Listener(Called::at_commit), durable_(directory), ledger_(ledger) {}
+      : Listener(Delivery::at_commit), durable_(directory), ledger_(ledger) {}
 
   bool run() {
     const Fence first = acquire(0, kAna);

@@ -188,7 +188,7 @@ class Steps {
       return keep(step, place_of(step).wait(wait_of(step), cancellation.token()));
     }
     if (what == "give_up") {
-      place_of(step) = Place();
+      place_of(step) = QueuePlace();
       return said("done");
     }
     if (what == "check") return check(hold_of(step));
@@ -288,11 +288,11 @@ class Steps {
   }
 
   HeldLock& hold_of(const json::object& step) { return holds_[text(step, "hold")]; }
-  Place& place_of(const json::object& step) { return places_[text(step, "place")]; }
+  QueuePlace& place_of(const json::object& step) { return places_[text(step, "place")]; }
 
   Client client_;
   std::map<std::string, HeldLock> holds_;
-  std::map<std::string, Place> places_;
+  std::map<std::string, QueuePlace> places_;
   Connection listening_;
 };
 

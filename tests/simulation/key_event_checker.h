@@ -26,7 +26,7 @@ class KeyEventChecker final : public Observer {
  public:
   // So many may wait for a key; 0: any number.
   explicit KeyEventChecker(std::uint32_t waiters_max = 0) : waiters_max_(waiters_max) {
-    look(true);
+    observe(true);
   }
 
   // Throws crash::Violation for the first rule that was broken since the last call. Amid a turn of

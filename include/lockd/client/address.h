@@ -1,4 +1,4 @@
-// Where a server is.
+// The address of a server.
 #pragma once
 
 #include <cstdint>
@@ -14,9 +14,9 @@ struct Address {
   std::string host = "127.0.0.1";  // a name, or an IP address without brackets
   std::uint16_t port = kDefaultPort;
 
-  // "host", "host:port", "[::1]:6388", "::1". Nothing for any other text.
+  // Accepts "host", "host:port", "[::1]:6388" and "::1".
   static std::optional<Address> parse(std::string_view text);
-  // "host:port", with brackets where they are needed.
+  // "host:port", with brackets around an IPv6 address.
   std::string to_string() const;
 
   friend bool operator==(const Address&, const Address&) = default;

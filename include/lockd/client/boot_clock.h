@@ -1,8 +1,7 @@
-// The clock that a client is certain by: CLOCK_BOOTTIME.
+// BootClock: CLOCK_BOOTTIME as a clock of <chrono>. Thread-safe.
 //
-// It never goes back, no change of the wall clock moves it, and it counts the time that the machine
-// was suspended, which std::chrono::steady_clock does not: a lease goes on running meanwhile. A
-// clock of <chrono>, for any thread.
+// Clients measure leases with it: it is monotonic, ignores changes of the wall clock and, unlike
+// std::chrono::steady_clock, includes the time that the machine was suspended.
 #pragma once
 
 #include <chrono>

@@ -1,26 +1,25 @@
-// Locks and semaphores on one server, on several, or on a cluster: the way in for programs.
+// Client: locks and semaphores on one server, on several, or on a cluster.
 //
 //   Client client({.servers = {{.host = "locks.example.com"}}});
 //   auto lock = client.acquire({.key = "my-job", .wait = 10s, .lease = 30s});
-//   if (!lock) return complain(lock.outcome, lock.detail);
+//   if (!lock) return print_error(lock.outcome, lock.detail);
 //   do_the_job(lock->lost(), lock->fence());
-//   lock->release();                       // or leave it to the destructor
+//   lock->release();                       // optional: the destructor releases, too
 //
-// How an acquire proceeds:
-//   1. The key picks the server: see shard_of(). Of a cluster it is the one that leads, which is
-//      looked for. A connection is opened, for this lock alone, so that a crash of ours releases at
-//      once.
-//   2. The request waits in the queue on it. A stop token that fires closes it: there is no other
-//      way to leave a queue. When the server goes away meanwhile, it is asked again until the wait
-//      is over, with the same secret, made for this acquisition: a server that still has the grant
-//      or the place answers with that.
-//   3. A grant that comes after a third of its lease, counted from the request, is renewed before
-//      it is handed out: nobody gets one that ran out while this process was stopped. Nor one that
-//      the server says it has taken back: `lost`.
-//   4. The client's one background thread takes over, renews and watches, until it is released.
+// How acquire() proceeds:
+//   1. The key selects the server: see shard_of(). In a cluster the client searches the leader. It
+//      opens one connection per lock, so that a crash of this process releases the lock at once.
+//   2. The request waits in the server's queue. A stop token that fires closes the connection,
+//      because the protocol has no other way to leave a queue. If the server fails, the client
+//      resends the request until the wait is over, with the same secret, so that a server that
+//      still has the grant or the place returns it.
+//   3. A grant that arrives later than a third of its lease after the request is renewed first, so
+//      that no caller gets an expired lock because this process was paused. A grant that the server
+//      has revoked meanwhile is returned as `lost`.
+//   4. The client's background thread renews and monitors the lock until it is released.
 //
-// Any thread may call anything at any time, except the destructor. What was acquired may outlive
-// the client. After fork() the child must not use it: its thread is not there.
+// Thread-safe, except the destructor. Locks may outlive the client. A child after fork() must not
+// use the client, because it lacks the background thread.
 #pragma once
 
 #include <chrono>
@@ -41,112 +40,110 @@
 
 namespace lockd::client {
 
-// The position of the server that has the key, in a list of that many: CRC-32 (that of zlib) of the
-// key, modulo their number, as all clients do. Precondition: `servers` is not 0.
+// The index of the key's server: CRC-32 (zlib's) of the key modulo `servers`, in all clients.
+// Precondition: `servers` is not 0.
 std::size_t shard_of(std::string_view key, std::size_t servers) noexcept;
 
-// Of how many servers a cluster may be.
+// The maximum number of servers of a cluster.
 inline constexpr std::size_t kClusterSizeMax = 16;
 
 struct ClientOptions {
-  // Several share the keys among them. All clients must have the same list, in the same order.
+  // Servers that share the keys. All clients must have the same list, in the same order.
   std::vector<Address> servers{Address{}};
-  // Or, and then `servers` is not looked at: the servers of one cluster, of which one leads, in any
-  // order. The leader is found, again when another takes over, and what is held is kept through
-  // that. Only these are ever asked, whomever they name. Certificates must name each as it is here.
+  // The servers of one cluster, in any order, instead of `servers`. The client finds the leader,
+  // also after a failover, and keeps its locks through a failover. It contacts only these
+  // addresses; TLS certificates must name each as given here.
   std::vector<Address> cluster{};
   ConnectOptions connect{};
-  // How long a release, also that of a destructor, waits for a server that does not answer.
+  // The longest time that a release, including a destructor's, waits for an answer.
   Duration release_timeout = std::chrono::seconds(5);
 };
 
 struct LockRequest {
   std::string_view key;
-  // In the queue, once connected; zero is a try. A wait goes on while the server is down, restarts
-  // or stops: the place in the queue is lost then (HeldLock::queued_again), and asked for again.
+  // The longest time in the queue, once connected; zero does not wait. The wait continues while the
+  // server is down, restarts or stops: the client then queues again (HeldLock::queued_again).
   Duration wait{};
   Lease lease{};
   Kind kind = Kind::lock;
-  std::uint32_t limit = 1;  // how many permits a semaphore has; 1 for a lock
-  // Of a lock: alone, or with others who share it. Of a semaphore: how many permits to take, all at
-  // once; several need a lease named. A server that is too old for them: `unsupported`.
-  Mode mode = Mode::exclusive;
-  std::uint32_t permits = 1;
-  // Called at most once, with HeldLock::loss(), on the background thread: it must not block, as
-  // all renewals of the client wait for it, nor throw. It may release or destroy the HeldLock.
+  std::uint32_t limit = 1;  // the permits of a semaphore; 1 for a lock
+  // Old servers do not support shared mode and several permits: `unsupported`.
+  Mode mode = Mode::exclusive;  // locks only
+  std::uint32_t permits = 1;    // semaphores only; more than one requires `lease`
+  // Called at most once, with HeldLock::loss(), on the background thread. It must not throw, and
+  // must not block because it delays all renewals of the client. It may release or destroy the
+  // HeldLock.
   std::function<void(const Status&)> on_lost{};
-  // The same, called each time that the lock becomes suspect.
+  // Called each time that the lock becomes suspect, under the rules of on_lost.
   std::function<void(const Status&)> on_suspect{};
-  // Called by acquire() itself, before it asks again: why the wait was interrupted.
+  // Called by acquire() before it resends the request, with the cause of the interruption.
   std::function<void(const Status&)> on_interrupted{};
 };
 
-// Several keys in one step: all of them or none. No part of them is ever held; they have one fence,
-// larger than any that was granted for one of them before, and are renewed, lost and released
-// together. A name holds them that nobody else has, and not a connection: when this process dies
-// they end with their lease. A server that is too old for them: `unsupported`.
+// Acquires all keys or none, in one step. They have one fence, larger than all earlier fences of
+// these keys, and are renewed, lost and released together. The holder is a unique name instead of
+// the connection, so that after a crash of this process the keys are held until their lease
+// expires. Old servers do not support it: `unsupported`.
 struct SetRequest {
-  // 1 to kKeysPerSetMax, no kind and key twice; `invalid` unless all of them are on one server.
+  // 1 to kKeysPerSetMax, no duplicate kind and key; `invalid` unless all are on one server.
   std::vector<SetItem> keys;
-  // As of a LockRequest. A server may cut it short: then it is asked again for what is left.
+  // As LockRequest::wait. If a server cuts the wait, the client requests the rest again.
   Duration wait{};
   Lease lease{};
   std::function<void(const Status&)> on_lost{};
   std::function<void(const Status&)> on_interrupted{};
 };
 
-// Acquisition in two phases: a place in the queue, which is given up when it is destroyed. Moves
-// like any value, and is used by one thread at a time.
-class Place {
+// Two-phase acquisition: a place in the queue. The destructor leaves the queue. Used by one thread
+// at a time.
+class QueuePlace {
  public:
-  Place() noexcept;  // none
-  ~Place();
-  Place(Place&&) noexcept;
-  Place& operator=(Place&&) noexcept;
+  QueuePlace() noexcept;  // no place
+  ~QueuePlace();
+  QueuePlace(QueuePlace&&) noexcept;
+  QueuePlace& operator=(QueuePlace&&) noexcept;
 
-  // Whether it was granted at once. The lease is running, and nobody renews it before wait().
+  // Whether the lock was granted at once. The lease is running and is not renewed before wait().
   bool is_granted() const noexcept;
-  // Waits for its turn. Whatever the outcome, the place is used up. A place that is lost meanwhile,
-  // with the server or the connection, is asked for again until the wait is over, as acquire()
-  // does. `lease_expired`: the turn came and its lease ran out before this was called. `lost`: the
-  // server has taken it back.
+  // Waits for the grant and always uses up the place. If the place is lost with the server or the
+  // connection, the client queues again until the wait is over. `lease_expired`: the lease of the
+  // grant expired before this call. `lost`: the server has revoked the grant.
   Result<HeldLock> wait(Duration wait, std::stop_token stop = {});
 
  private:
   friend class Client;
   class Impl;
 
-  explicit Place(std::unique_ptr<Impl> impl) noexcept;
+  explicit QueuePlace(std::unique_ptr<Impl> impl) noexcept;
 
   std::unique_ptr<Impl> impl_;
 };
 
 class Client {
  public:
-  // Connects to nobody yet; options that cannot be used are `invalid` then. Throws
-  // std::invalid_argument when there are no servers, and std::system_error when the system gives no
-  // thread.
+  // Does not connect yet; later calls return `invalid` for unusable options. Throws
+  // std::invalid_argument without servers, and std::system_error if no thread can be started.
   explicit Client(ClientOptions options = {});
   ~Client();
   Client(const Client&) = delete;
   Client& operator=(const Client&) = delete;
 
   Result<HeldLock> acquire(const LockRequest& request, std::stop_token stop = {});
-  // When it ends without an answer to what it asked, it makes sure that nothing is left held, which
-  // takes ClientOptions::release_timeout at most, also when the stop token has fired.
+  // If there was no answer, also because the stop token fired, this releases what the server may
+  // have granted, for at most ClientOptions::release_timeout.
   Result<HeldLock> acquire_all(const SetRequest& request, std::stop_token stop = {});
-  // Joins the queue, and returns at once. LockRequest::wait is not used.
-  Result<Place> enqueue(const LockRequest& request, std::stop_token stop = {});
+  // Joins the queue and returns at once. Ignores LockRequest::wait.
+  Result<QueuePlace> enqueue(const LockRequest& request, std::stop_token stop = {});
 
-  // The server that has the key, of a cluster the one that was last known to lead; and a new
-  // connection to it, of a cluster to the one that leads now.
+  // The key's server; in a cluster, the last known leader.
   const Address& server_of(std::string_view key) const noexcept;
+  // A new connection to the key's server; in a cluster, to the current leader.
   Result<Connection> connect(std::string_view key, std::stop_token stop = {});
 
  private:
   class Impl;
 
-  std::unique_ptr<Impl> impl_;  // constant
+  std::unique_ptr<Impl> impl_;  // never reassigned
 };
 
 }  // namespace lockd::client

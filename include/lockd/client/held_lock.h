@@ -1,34 +1,31 @@
-// A lock, a permit of a semaphore, or several of them that were taken in one step, held: a value
-// that keeps itself.
+// HeldLock: a held lock, semaphore permits, or several keys acquired in one step.
 //
 //   {
 //     HeldLock lock = std::move(*client.acquire({.key = "my-job", .lease = 30s}));
 //     while (more_to_do() && lock.is_held()) {
-//       store.write(next_piece(), lock.fence());   // the store refuses a smaller fence than it saw
+//       store.write(next_piece(), lock.fence());   // the store rejects smaller fences
 //     }
 //   }                                              // released
 //
-// It is renewed in the background, when a third of its lease has passed. When that is no
-// longer possible, or the server says that an admin has ended it, its owner is told, once, in every
-// way there is: is_held() turns false, the stop token fires, and the callback that was given to
-// acquire() is called.
+// The client renews it in the background when a third of its lease has passed. When the lock is
+// lost, because renewal fails or an admin revoked it, the client notifies the owner once: is_held()
+// turns false, the stop token fires, and LockRequest::on_lost is called.
 //
-// What it is certain of. A lease that was granted or renewed runs at least from the moment at which
-// the request was *sent*; expires_at() is that moment plus the lease, by a clock that also runs
-// while the process is stopped or the machine asleep. Past it the lock is lost, whatever may still
-// arrive: is_held() compares the clock each time it is asked, and never turns true again.
+// Certainty: a lease lasts at least from the time at which its request was *sent*. expires_at() is
+// that time plus the lease, by a clock that also runs while the process is paused or the machine is
+// suspended. After that the lock is lost for good, even if a reply arrives later: is_held() reads
+// the clock on every call and never turns true again.
 //
-// When the connection breaks, the lock is renewed by its token on a new one, of a cluster at the
-// next server, again and again until expires_at(). A server that released it with the connection
-// answers so, and it is lost at once; so it is when the server refuses us. As long as none has
-// confirmed it, from the first reconnection that failed on, it is `suspect`: the server may have
-// released it with the connection, and granted it to another client. is_held() is false then, and
-// true again once a renewal is confirmed. Several keys are held by a name, and not by a connection:
-// no break of one ends them.
+// When the connection breaks, the client renews the lock by its lock token on new connections, in a
+// cluster on each server in turn, until expires_at(). If the server reports that it released the
+// lock with the connection, or rejects the client, the lock is lost at once. From the first failed
+// reconnection until a renewal is confirmed, the lock is `suspect`, because the server may have
+// granted it to another client: is_held() is false, and turns true again with the confirmation.
+// Several keys are held by a name, so a broken connection does not release them.
 //
-// A HeldLock may outlive the Client it came from. Any thread may call the const functions while
-// another moves nothing; release, move and destroy it like any other value, from one thread at a
-// time. After fork() the child must not touch it.
+// A HeldLock may outlive its Client. Const functions are thread-safe. Release, move and destroy a
+// HeldLock from one thread at a time, with no concurrent const call. A child after fork() must not
+// use it.
 #pragma once
 
 #include <chrono>
@@ -44,53 +41,53 @@
 
 namespace lockd::client {
 
-class Hold;     // its state, shared with the thread that renews
-class Renewer;  // that thread
+class Hold;     // the state, shared with the renewing thread
+class Renewer;  // the renewing thread
 
 class HeldLock {
  public:
-  HeldLock() noexcept;  // holds nothing
-  // Releases it, as release() does, and returns when that is done, or cannot be. Afterwards the
-  // callback is not running, and will not be called; unless it is the callback that destroys it.
+  HeldLock() noexcept;  // empty
+  // Calls release(). Afterwards the callback is not running and will not be called, unless the
+  // callback itself destroys the HeldLock.
   ~HeldLock();
   HeldLock(HeldLock&& other) noexcept;
-  // What it held before is released.
+  // Releases the current lock first.
   HeldLock& operator=(HeldLock&& other) noexcept;
 
-  // Whether the server certainly has not granted it to another client. Costs one reading of the
-  // clock. False is final, except while the lock is suspect, which loss() reports.
+  // Whether the server certainly has not granted the lock to another client. Reads the clock. False
+  // is final, except while the lock is suspect, which loss() reports.
   bool is_held() const noexcept;
-  // When that ends, unless it is renewed; or when it ended. The past when nothing is held.
+  // The end of the lease unless it is renewed, or the time at which it ended. The past for an empty
+  // HeldLock.
   BootClock::time_point expires_at() const noexcept;
-  // Fires as soon as the background thread knows that it is lost; not for a release. Ask is_held()
-  // to know now.
+  // Fires when the background thread detects the loss; not on release. is_held() may be false
+  // earlier.
   std::stop_token lost() const noexcept;
-  // Why it is not held. How it was lost: `lost`, `unsure`, or `unauthorized` when a server did not
-  // let us in again, or denied us the right to renew it. Or `suspect`, which may pass. Nothing
-  // while it is held, and after a release.
+  // The cause of the loss: `lost`, `unsure`, or `unauthorized` if a server rejected the client or
+  // denied it the renewal. Or `suspect`, which may pass. None while held and after a release.
   std::optional<Status> loss() const;
-  // Why the last renewal failed: `ok` once a renewal is confirmed.
+  // The error of the last renewal; `ok` once a renewal is confirmed.
   Status last_error() const;
 
-  // Whether its place in the queue was lost on the way to the grant, with a server that went away:
-  // others may have gone first.
+  // Whether the place in the queue was lost with a failed server before the grant, so that later
+  // requests may have been granted first.
   bool queued_again() const noexcept;
 
-  // Empty when nothing is held. Of several keys the first.
+  // The first of several keys. Empty for an empty HeldLock.
   const std::string& key() const noexcept;
   Kind kind() const noexcept;
   const std::vector<std::string>& keys() const noexcept;
   std::chrono::seconds lease() const noexcept;
-  // The number of this grant, also after its end. See LineGrant::fence for other servers.
+  // The fence of the grant, also after its end. See LineGrant::fence for other servers.
   Fence fence() const noexcept;
-  // As good as the lock itself: log the fence, not this. Empty once it is not held. Of what
-  // acquire_all() took, which a name holds, it is the fence in hex, and opens nothing.
+  // The lock token authorizes renewals and releases, so log the fence instead. Empty once not held.
+  // For acquire_all() it is the fence in hex and authorizes nothing.
   std::string token() const;
 
-  // Tells the server, and waits for its answer for at most ClientOptions::release_timeout. `ok`;
-  // `lost` or `unsure` when it was lost before; or why there is no answer, and then the server
-  // releases it when it notices that the connection has ended, at the latest when the lease does.
-  // Whatever it is, nothing is held afterwards. A second call answers as the first did.
+  // Sends the release and waits for the answer for at most ClientOptions::release_timeout. Returns
+  // `ok`; `lost` or `unsure` if the lock was lost before; or an error, in which case the server
+  // releases the lock with the connection or at the end of the lease. Nothing is held afterwards. A
+  // second call returns the same.
   Status release() noexcept;
 
  private:
@@ -99,7 +96,7 @@ class HeldLock {
   HeldLock(std::shared_ptr<Renewer> renewer, std::shared_ptr<Hold> hold) noexcept;
 
   std::shared_ptr<Renewer> renewer_;
-  std::shared_ptr<Hold> hold_;  // null: holds nothing
+  std::shared_ptr<Hold> hold_;  // null: empty
 };
 
 }  // namespace lockd::client

@@ -1,11 +1,10 @@
-// How a call to a server ended: a value, never an exception.
+// The results of client calls: values, never exceptions.
 //
 //   auto lock = client.acquire({.key = "my-job", .wait = 10s});
-//   if (!lock) return complain(lock.outcome, lock.detail);
+//   if (!lock) return print_error(lock.outcome, lock.detail);
 //   use(*lock);
 //
-// Plain values, for any thread. Exceptions are left for promises that the caller broke, as said at
-// each function, and for memory that has run out.
+// Calls throw only for violated preconditions, as documented there, and when memory runs out.
 #pragma once
 
 #include <cstdint>
@@ -19,41 +18,40 @@ enum class Outcome : std::uint8_t {
   ok,      // done
   queued,  // in the queue: enqueue() only
 
-  // The server's answers. Nothing was changed, and the connection is as good as before.
-  timeout,  // not granted within the wait; no place in the queue is left
-  refused,  // `error`: the token names no grant, or whatever else the command can mean by it
+  // Replies of the server. Nothing was changed and the connection stays usable.
+  timeout,           // not granted within the wait; the request has left the queue
+  refused,           // `error`: the token identifies no grant, or another error of the command
   already_enqueued,  // this connection has a place in that queue
-  not_enqueued,      // this connection has none
-  lease_expired,     // it was granted, and its lease ran out before anyone took it
-  max_locks,         // the server has as many keys as it may
-  max_waiters,       // the key has as many waiters as it may
-  max_holds,         // the server, or this client, has as many holds and places as it may
+  not_enqueued,      // this connection has no place in that queue
+  lease_expired,     // granted, but the lease expired before the client accepted it
+  max_locks,         // the server's limit of keys is reached
+  max_waiters,       // the key's limit of waiters is reached
+  max_holds,         // the server's or this client's limit of holds and places is reached
   limit_mismatch,    // the semaphore has another limit
-  mode_mismatch,     // it was asked for in the other mode before, and is in force
-  permits_mismatch,  // it was asked for with another number of permits before, likewise
+  mode_mismatch,     // an earlier request of this holder is in force in the other mode
+  permits_mismatch,  // an earlier request of this holder is in force with other permits
   storage,           // the server's disk is full
   not_leader,        // another server of the cluster leads: see Status::leader
-  denied,            // the auth token, or the certificate, has no right to it
-  unsupported,       // the server is too old for what the request asks for
-  draining,          // the server is stopping; it closes a connection that holds nothing
+  denied,            // the auth token or the certificate lacks the permission
+  unsupported,       // the server is too old for the request
+  draining,          // the server is stopping; it closes connections that hold nothing
   unauthorized,      // the auth token is wrong or missing; the connection is closed
 
-  // A held lock is held no more.
-  lost,    // the server has said so
-  unsure,  // its lease has run out by the client's count, and no renewal was confirmed
-  // A held lock may be held no more: its connection has ended, and no new one has renewed it yet.
+  // A lock is no longer held.
+  lost,    // as reported by the server
+  unsure,  // the lease has expired by the client's clock without a confirmed renewal
+  // A lock may no longer be held: its connection has ended and no renewal is confirmed yet.
   suspect,
 
-  // There was no answer. Where a request had been sent, it may have been executed. The connection
-  // is closed.
-  unreachable,   // no connection could be made: the name, the network, TLS, or not in time
+  // No reply. A request that was sent may have been executed. The connection is closed.
+  unreachable,   // no connection: name resolution, network, TLS, or a timeout
   untrusted,     // the server's certificate could not be verified
   disconnected,  // the connection has ended
-  no_reply,      // the server did not answer in time
-  garbled,       // what came is no answer
+  no_reply,      // no reply in time
+  garbled,       // an invalid reply
   cancelled,     // the stop token fired
 
-  invalid,  // the request can be sent to no server; nothing was
+  invalid,  // invalid request; not sent
 };
 
 // A short phrase for people: "the wait timed out", "the server cannot be reached".
@@ -61,16 +59,16 @@ std::string_view describe(Outcome outcome) noexcept;
 
 struct Status {
   Outcome outcome = Outcome::ok;
-  std::string detail{};  // one line for people; says more than describe(), or is empty
-  std::string leader{};  // not_leader: "host:port" of who leads, or empty when nobody does
+  std::string detail{};  // one line for people, more specific than describe(); may be empty
+  std::string leader{};  // not_leader: "host:port" of the leader, or empty if there is none
 
   explicit operator bool() const { return outcome == Outcome::ok; }
 };
 
-// One line for people: the detail, or else the phrase.
+// One line for people: the detail if there is one, else describe(outcome).
 std::string describe(const Status& status);
 
-// A value when the outcome is ok, and why there is none when it is not.
+// A value if the outcome is ok, else the error.
 template <class T>
 struct [[nodiscard]] Result : Status {
   T value{};

@@ -18,7 +18,7 @@ struct DeafListener final : Listener {
 // Keeps how each wait ended, by its id. Any thread.
 class WaitRecorder final : public Listener {
  public:
-  explicit WaitRecorder(Called called = Called::when_durable) : Listener(called) {}
+  explicit WaitRecorder(Delivery delivery = Delivery::when_durable) : Listener(delivery) {}
   void on_wait_done(const WaitResult& result) noexcept override {
     MutexLock lock(mutex_);
     EXPECT_TRUE(settled_.emplace(result.id, result).second) << "settled-once";

@@ -71,7 +71,7 @@ std::optional<std::uint64_t> EventFeed::add_watcher() {
   MutexLock lock(mutex_);
   if (watchers_max_ != 0 && watchers_ >= watchers_max_) return {};
   ++watchers_;
-  look(true);
+  observe(true);
   return end_;
 }
 
@@ -79,7 +79,7 @@ void EventFeed::remove_watcher() {
   Entries needless;  // goes when the mutex is free again
   MutexLock lock(mutex_);
   if (--watchers_ > 0) return;
-  look(false);
+  observe(false);
   ring_.swap(needless);  // all of it is behind every place that anybody will ask for
 }
 

@@ -29,7 +29,7 @@ constexpr int kStepsPerTurn = 4096;
 }  // namespace
 
 SessionHost::SessionHost(const HostSetup& setup)
-    : Listener(Called::at_commit),
+    : Listener(Listener::Delivery::at_commit),
       context_{setup, batch_, *this, setup.hub.attach(*this)},
       watchers_(setup.feed),
       batch_(setup.engine) {}
