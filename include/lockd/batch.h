@@ -134,8 +134,8 @@ class Batch {
   Position commit();
 
  private:
-  template <typename Look>
-  bool any_shard(const Session& session, Look look);
+  template <typename Condition>
+  bool any_shard(const Session& session, Condition condition);
   template <typename Result, typename Operation>
   Result with_all(const std::vector<SetItem>& keys, Operation operation);
   template <typename Request, typename Operation>

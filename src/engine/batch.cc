@@ -1,4 +1,3 @@
-// The requests: the time, the shard's lock, the rules, the journal's buffer.
 #include "lockd/batch.h"
 
 #include <algorithm>
@@ -15,12 +14,12 @@ using OperationKind = EngineCore::OperationKind;
 Batch::Batch(Engine& engine) : core_(*engine.core_) {}
 
 Batch::~Batch() {
-  // Listeners may add to it.
+  // Listeners may use the batch.
   while (turn_.position != 0 || !turn_.wait_results.empty() || !turn_.sets.empty()) commit();
 }
 
-// Executes what may need a new key, and finds it a unit among the idle keys, of any shard, when the
-// budget has none left.
+// Executes a request that may create a key. If the key budget is exhausted, reclaims an idle key of
+// any shard.
 template <typename Request, typename Operation>
 Answer Batch::grant_or_queue(const Request& request, Operation operation) {
   if (core_.has_no_room(OperationKind::grant)) return {Outcome::storage};
@@ -52,8 +51,7 @@ Answer Batch::acquire(const AcquireRequest& request, Listener* listener, std::ui
   return answer;
 }
 
-// Several keys. Executes with the locks of all their shards: the operation is given the rules and
-// where the keys live.
+// Executes an operation on several keys, under the locks of all their shards.
 template <typename Result, typename Operation>
 Result Batch::with_all(const std::vector<SetItem>& keys, Operation operation) {
   std::vector<SetRules::TableRef> refs;
@@ -172,8 +170,8 @@ Outcome Batch::release(const HoldId& hold) {
   return refusal == Outcome::ok ? table->release(at, hold) : refusal;
 }
 
-// In pieces, as others wait for the lock. Each finds the next holds by itself: those that began
-// after the first piece have larger fences.
+// Works in pieces, because other requests wait for the lock. Holds that began after the first piece
+// have larger fences and are not revoked.
 RevokeResult Batch::revoke(const RevokeRequest& request) {
   if (core_.has_no_room(OperationKind::release)) return {Outcome::storage};
   constexpr std::size_t kHoldsPerPiece = EngineCore::kStepsPerHold;
@@ -232,8 +230,8 @@ void Batch::end_session(Session& session, bool keep_holds) {
   } while (!end_session(session, keep_holds, &budget));
 }
 
-// Each shard has its share in turn: so places in queues go soon, wherever they are, and do not wait
-// for the holds of another shard.
+// Round-robin over the shards: a place in the queue of one shard must not wait for many holds of
+// another.
 bool Batch::end_session(Session& session, bool keep_holds, int* budget) {
   while (session.shards != 0 && *budget > 0) {
     const int share =
@@ -280,13 +278,13 @@ void Batch::resume(Session& session) {
   }
 }
 
-// Whether what is said of a table is true of any that the session has been at.
-template <typename Look>
-bool Batch::any_shard(const Session& session, Look look) {
+// Whether `condition` holds for the table of any shard that the session has used.
+template <typename Condition>
+bool Batch::any_shard(const Session& session, Condition condition) {
   for (std::uint64_t left = session.shards; left != 0; left &= left - 1) {
     Shard::Access table(*core_.shard_at(static_cast<std::uint32_t>(std::countr_zero(left))), turn_);
     table->advance(core_.time(), EngineCore::kStepsPerHold);
-    if (look(*table)) return true;
+    if (condition(*table)) return true;
   }
   return false;
 }

@@ -7,7 +7,7 @@ namespace {
 
 void notify(const WaitResult& result) { result.listener->on_wait_done(result); }
 
-// What it rests on will never be durable: nothing else may be told of it.
+// The result will never be durable, so the listener must not learn its grant.
 void spoil(WaitResult& result, Outcome why) {
   result.outcome = why;
   result.grant = {};
@@ -26,14 +26,14 @@ void DurableNotifier::notify_all(std::vector<WaitResult>& results) {
     }
   }
   taken.clear();
-  // The memory serves again, unless a listener has used the batch: that is for its next commit.
+  // Reuses the memory, unless a listener has added results for the batch's next commit.
   if (results.empty()) results.swap(taken);
 }
 
 void DurableNotifier::notify_when_durable(WaitResult result) {
   if (!is_durable(result.position)) {
     MutexLock lock(mutex_);
-    // Looked at again under the lock: progress made after this finds it pending.
+    // Checked again under the lock: later progress finds the result in pending_.
     if (!is_durable(result.position)) {
       if (!failed()) return pending_.push_back(result);
       spoil(result, Outcome::storage);
@@ -57,7 +57,7 @@ void DurableNotifier::progressed() noexcept {
   {
     MutexLock lock(mutex_);
     const bool all = failed();
-    const Position durable = journal_->durable();  // one for all: it may be less a moment later
+    const Position durable = journal_->durable();  // read once, because it may decrease
     const auto waiting = std::stable_partition(
         pending_.begin(), pending_.end(),
         [&](const WaitResult& result) { return !all && result.position > durable; });
@@ -83,8 +83,9 @@ void DurableNotifier::close() noexcept {
   }
 }
 
-// Those that are in flight may still post, and what is pending leaves with one that is in flight. A
-// journal without room may have none for days: what waits for it then ends as closed.
+// Waits twice for calls in flight: they may still post results, and progressed() removes pending
+// results before it notifies. A full disk may last for days, so it ends the wait; close() then ends
+// the pending results as `closed`.
 void DurableNotifier::drain() {
   in_flight_.wait_until_none();
   {

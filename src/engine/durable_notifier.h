@@ -1,8 +1,8 @@
-// Calls listeners when their waits are over: those that ask for it at commit, with the position
-// that the result rests on; the others once that position is durable.
+// DurableNotifier passes wait results to their listeners: at commit, or once the result is durable
+// (see Listener::Delivery).
 //
-// Thread-safe. Listeners are called with no lock held, on the thread that posts when nothing stands
-// in the way, else on the journal's. What hands a result on is noexcept: none is lost on the way.
+// Thread-safe. Listeners are called without locks, on the posting thread if the result is already
+// durable, else on the journal's. Delivery is noexcept, so that no result is lost.
 #pragma once
 
 #include <condition_variable>
@@ -17,14 +17,13 @@ namespace lockd {
 
 class DurableNotifier {
  public:
-  // `journal` may be null: then everything is as durable as it will ever be.
+  // Without a journal (null) every position counts as durable.
   explicit DurableNotifier(Journal* journal) : journal_(journal) {}
   DurableNotifier(const DurableNotifier&) = delete;
   DurableNotifier& operator=(const DurableNotifier&) = delete;
 
-  // Has `position` made durable, and notifies the listeners of `results`; of a failure, should the
-  // journal fail before what a result rests on is durable. Leaves `results` empty, but for what a
-  // listener adds.
+  // Requests that `position` becomes durable, and passes `results` to their listeners: as `storage`
+  // if the journal fails before a result is durable. Empties `results`, but listeners may add more.
   void post(Position position, std::vector<WaitResult>& results) noexcept EXCLUDES(mutex_) {
     if (journal_ != nullptr) journal_->commit(position);
     if (!results.empty()) notify_all(results);
@@ -33,22 +32,22 @@ class DurableNotifier {
   bool is_durable(Position position) const {
     return journal_ == nullptr || position <= journal_->durable();
   }
-  // False when the journal fails before.
+  // Blocks until `position` is durable. Returns false if the journal fails first.
   bool wait(Position position) EXCLUDES(mutex_) {
     return is_durable(position) || wait_for_journal(position);
   }
 
-  // The journal's durable position or its state has changed.
+  // Called by the journal when its durable position or state has changed.
   void progressed() noexcept EXCLUDES(mutex_);
-  // The journal calls no more: what it has not made durable ends as closed.
+  // Called after the journal's last call: pending results end as `closed`.
   void close() noexcept EXCLUDES(mutex_);
 
-  // Threads that end waits and notify of them hold a Call of this for as long as that takes.
-  // Batches do without: they are their owners' to commit.
+  // drain() waits for the holders of a Call: threads of the engine that end waits and notify
+  // listeners. Batches have none, because their owners commit them.
   InFlight& in_flight() { return in_flight_; }
 
-  // Until no such thread is left, and every listener has heard what was posted; or the journal has
-  // no room for it.
+  // Blocks until every listener has received its posted results, or the journal has no space for
+  // them.
   void drain() EXCLUDES(mutex_);
 
  private:

@@ -11,11 +11,11 @@
 namespace lockd {
 namespace {
 
-// One blocked call, on its own stack.
+// The listener of one blocking call, on the call's stack.
 class BlockedCall final : public Listener {
  public:
   void on_wait_done(const WaitResult& result) noexcept override {
-    // Notified under the lock: the caller cannot return, and destroy this, before we are done.
+    // Notifies under the lock, so that the caller cannot destroy this too early.
     const std::lock_guard lock(mutex_);
     result_ = result;
     done_ = true;
@@ -35,15 +35,15 @@ class BlockedCall final : public Listener {
   bool done_ = false;
 };
 
-// Ends the batch, and returns `result` when what it tells is durable: storage if it never will be.
+// Ends the batch and returns `result` once it is durable, or `storage` if the journal fails.
 template <typename Result>
 Result when_durable(Engine& engine, Batch& batch, Result result) {
   if (engine.wait_durable(batch.commit())) return result;
   return {Outcome::storage};
 }
 
-// The end of a request that was answered so: at once, or when it has waited. `explain` tells in the
-// result who is in the way of one that was not granted.
+// Returns the result of a request after its wait, if it was queued. For a request that was not
+// granted, `explain` adds the conflicts to the result.
 template <typename Result, typename Explain>
 Result when_settled(Engine& engine, Batch& batch, BlockedCall& call, const Answer& answer,
                     std::stop_token stop, Result result, Explain explain) {
@@ -67,20 +67,20 @@ Engine::Engine(const EngineOptions& options)
 
 Engine::~Engine() {
   core_->close();
-  core_->blocked_calls().wait_until_none();  // one may be about to have its grant kept
+  core_->blocked_calls().wait_until_none();  // hold() may be about to pass a grant to renewer_
   if (renewer_ != nullptr) renewer_->stop();
 }
 
 GrantResult Engine::acquire(const AcquireRequest& request, std::stop_token stop) {
   if (stop.stop_requested()) return {Outcome::cancelled};
 
-  // What is free is had without the means to wait for it: without a listener nothing is queued.
+  // A free key needs no listener. Without one the request is not queued.
   const bool waits = request.wait > Duration::zero();
   GrantResult result;
   Batch batch(*this);
   const Answer answer = batch.acquire(request, nullptr, 0, &result.conflict);
   if (answer.outcome == Outcome::held && waits) {
-    batch.commit();  // others whose waits it has ended are not told after this one's wait
+    batch.commit();  // notifies listeners whose waits the request ended, before this call blocks
     return acquire_in_queue(request, std::move(stop));
   }
   result.outcome = answer.outcome;
@@ -89,7 +89,7 @@ GrantResult Engine::acquire(const AcquireRequest& request, std::stop_token stop)
 }
 
 GrantResult Engine::acquire_in_queue(const AcquireRequest& request, std::stop_token stop) {
-  const InFlight::Call blocked(core_->blocked_calls());  // outlives all that uses the engine
+  const InFlight::Call blocked(core_->blocked_calls());  // destroyed last: keeps the engine alive
   GrantResult result;
   BlockedCall call;
   Batch batch(*this);

@@ -13,15 +13,15 @@
 namespace lockd::detail {
 namespace {
 
-// How much is copied under one hold of a shard's lock.
+// The most entries copied under one lock of a shard.
 constexpr std::size_t kEntriesPerHold = kEntriesMax;
 
-// How much of the look at ages is done between two looks at what is due, and in one interval.
+// A sweep scans at most kAgeHoldsPerSweep pieces; an interval scans at least kAgeStepsMin entries.
 constexpr std::size_t kAgeHoldsPerSweep = 16;
 constexpr std::size_t kAgeStepsMin = 64 * 1024;
 constexpr std::size_t kAgeIntervalsPerPass = 8;
 
-// How often to look for an idle key while others keep taking them.
+// The attempts to find an idle key while other threads keep taking them.
 constexpr int kPassesMax = 1000;
 
 void check_options(const EngineOptions& options) {
@@ -43,17 +43,17 @@ void check_options(const EngineOptions& options) {
   require(options.slow_hold >= Duration::zero(), "slow_hold must not be negative");
 }
 
-bool has_room(Journal::State state, EngineCore::OperationKind what) {
+bool has_room(Journal::State state, EngineCore::OperationKind kind) {
   switch (state) {
-    case Journal::State::full: return what < EngineCore::OperationKind::grant;
-    case Journal::State::scarce: return what < EngineCore::OperationKind::renewal;
-    case Journal::State::exhausted: return what < EngineCore::OperationKind::release;
+    case Journal::State::full: return kind < EngineCore::OperationKind::grant;
+    case Journal::State::scarce: return kind < EngineCore::OperationKind::renewal;
+    case Journal::State::exhausted: return kind < EngineCore::OperationKind::release;
     default: return true;
   }
 }
 
-// Where fences start when nothing is kept: ahead of all that an earlier process can have granted,
-// unless the clock went back. Four a microsecond since 2020 stay below 2^53 until 2091.
+// The first fence without a journal: larger than any that an earlier process can have granted,
+// unless the clock went back. Four fences per microsecond since 2020 stay below 2^53 until 2091.
 Fence fence_from_clock(Time now) {
   constexpr std::uint64_t k2020_us = 1'577'836'800'000'000;
   const std::uint64_t us = now.ns / 1000;
@@ -96,7 +96,7 @@ EngineCore::EngineCore(const EngineOptions& options)
   if (options_.sweeper) {
     sweeper_.emplace(clock_, options_.sweep_interval, [this] { return sweep_some(); });
   }
-  // Last: from here on the journal's thread calls, and may have the engine lead.
+  // Last, because the journal's thread may call from here on, and make the engine lead.
   if (journal_ != nullptr) {
     attachment_.emplace(*journal_, static_cast<Journal::Source&>(*this));
   }
@@ -107,7 +107,7 @@ EngineCore::~EngineCore() {
   blocked_calls_.wait_until_none();
   attachment_.reset();
   sweeper_.reset();
-  notifier_.close();  // nobody else tells any more
+  notifier_.close();  // no other thread posts results any more
 }
 
 EngineCore::ShardRef EngineCore::shard_of(std::string_view key) {
@@ -116,19 +116,19 @@ EngineCore::ShardRef EngineCore::shard_of(std::string_view key) {
   return {*shards_[number], number, hash};
 }
 
-Outcome EngineCore::refusal(OperationKind what) const {
-  if (what >= OperationKind::turn && closed_.load(std::memory_order_acquire))
+Outcome EngineCore::refusal(OperationKind kind) const {
+  if (kind >= OperationKind::turn && closed_.load(std::memory_order_acquire))
     return Outcome::closed;
   if (journal_ == nullptr) return Outcome::ok;
   const Journal::State state = journal_->state();
   if (state == Journal::State::following) return Outcome::not_leader;
   if (state == Journal::State::failed) return Outcome::storage;
-  return has_room(state, what) ? Outcome::ok : Outcome::storage;
+  return has_room(state, kind) ? Outcome::ok : Outcome::storage;
 }
 
-// A unit of a key that is idle, or one that is free. None is found only if there was an instant
-// when there was none: a pass that finds nothing counts if no key became idle while it lasted, in a
-// shard that it had left behind, and no unit was in anybody's hand.
+// Returns the unit of an idle key, or a free one. Returns none only if at some instant there was
+// none: a pass that finds nothing is repeated if a key became idle meanwhile, perhaps in a shard
+// already visited, or if another thread held a unit.
 KeyUnit EngineCore::find_unit() {
   for (int pass = 0; pass < kPassesMax; ++pass) {
     const std::uint64_t before = idlings();
@@ -148,13 +148,13 @@ KeyUnit EngineCore::find_unit_at_once() {
   return budget_.take();
 }
 
-// While there are more keys than there may be, it takes more than one. The lock is let go between
-// them.
+// While the number of keys exceeds the budget, it takes several reclaimed keys to get a unit. The
+// lock is released between them.
 KeyUnit EngineCore::reclaim_idle(Shard& shard) {
   KeyUnit unit;
   bool more = shard.may_have_idle();
   while (more && !unit) {
-    shard.look([&](LockTable& table) {
+    shard.with_table([&](LockTable& table) {
       unit = table.reclaim_idle();
       more = table.has_idle();
     });
@@ -168,19 +168,19 @@ std::uint64_t EngineCore::idlings() const {
   return sum;
 }
 
-// One may bring another's turn.
+// Settling one set may make another grantable.
 void EngineCore::settle_sets(Turn& turn) noexcept {
   while (!turn.sets.empty()) {
     const std::shared_ptr<KeySet> set = turn.sets.front();
-    std::erase(turn.sets, set);  // several of its keys may have become free
+    std::erase(turn.sets, set);  // listed once per key
     std::vector<std::uint32_t> numbers;
     for (const KeySet::Part& part : set->parts) numbers.push_back(part.table);
     ShardLocks locks(shards_at(numbers), turn);
-    std::vector<SetRules::TableRef> places;
+    std::vector<SetRules::TableRef> refs;
     for (const std::uint32_t n : numbers) {
-      places.push_back({&ShardLocks::table_of(*shards_[n]), n});
+      refs.push_back({&ShardLocks::table_of(*shards_[n]), n});
     }
-    SetRules(time(), [&] { locks.flush(); }).settle(*set, places);
+    SetRules(time(), [&] { locks.flush(); }).settle(*set, refs);
   }
 }
 
@@ -192,7 +192,6 @@ std::vector<Shard*> EngineCore::shards_at(std::vector<std::uint32_t> numbers) co
   return shards;
 }
 
-// With no lock held: whom this wakes may want one.
 Position EngineCore::commit(Turn& turn) noexcept {
   if (!turn.sets.empty()) settle_sets(turn);
   const Position position = std::exchange(turn.position, 0);
@@ -205,8 +204,6 @@ void EngineCore::wake_sweeper(Turn& turn) {
   if (sweeper_.has_value()) sweeper_->notice(std::exchange(turn.earliest, Time::never()));
 }
 
-// What falls due.
-
 Time EngineCore::sweep() {
   const Time began = time();
   Time next;
@@ -216,8 +213,8 @@ Time EngineCore::sweep() {
   return next;
 }
 
-// The shards take turns: none waits for all that has fallen due in another, nor what falls due
-// meanwhile for all that was due before it.
+// Round-robin over the shards: neither a due lease of another shard nor one that becomes due
+// meanwhile must wait for a large backlog.
 Time EngineCore::sweep_some() {
   if (is_following()) return Time::never();
   const Time now = time();
@@ -227,11 +224,11 @@ Time EngineCore::sweep_some() {
     next_gc_ns_.store((now + options_.gc_interval).ns, std::memory_order_relaxed);
   }
   const Time ages = scan_some_ages(now);
-  tell(sweep, now);
+  report(sweep, now);
   return std::min({next, Time{next_gc_ns_.load(std::memory_order_relaxed)}, ages});
 }
 
-// Returns the earliest deadline that is left.
+// Returns the earliest remaining deadline.
 Time EngineCore::end_some_due(Time now, Sweep& sweep) {
   const InFlight::Call call(notifier_.in_flight());
   Turn turn;
@@ -248,7 +245,7 @@ Time EngineCore::end_some_due(Time now, Sweep& sweep) {
   return next;
 }
 
-// True when none is left.
+// Returns true if no idle key is left.
 bool EngineCore::forget_some_idle(Time now, Sweep& sweep) {
   if (now.ns < static_cast<std::uint64_t>(options_.idle_max.count())) return true;
   const Time since = now - options_.idle_max;
@@ -256,21 +253,21 @@ bool EngineCore::forget_some_idle(Time now, Sweep& sweep) {
   for (const auto& shard : shards_) {
     if (!shard->may_have_idle()) continue;
     const auto forget = [&](LockTable& table) { return table.forget_idle(since, kKeysPerHold); };
-    const std::size_t forgotten = shard->look(forget);
+    const std::size_t forgotten = shard->with_table(forget);
     sweep.keys_forgotten += forgotten;
     all = forgotten < kKeysPerHold && all;
   }
   return all;
 }
 
-void EngineCore::tell(Sweep& sweep, Time began) const {
+void EngineCore::report(Sweep& sweep, Time began) const {
   if (!options_.on_sweep || (sweep.shards == 0 && sweep.keys_forgotten == 0)) return;
   sweep.took = time() - began;
   options_.on_sweep(sweep);
 }
 
-// A share of it in each interval, which is all when there is little. Returns when it is needed
-// next.
+// Each interval scans a share of all entries: all if they are few. Returns the time of the next
+// call.
 Time EngineCore::scan_some_ages(Time now) {
   if (options_.age_interval == Duration::zero()) return Time::never();
   MutexLock lock(ages_mutex_);
@@ -288,7 +285,7 @@ Time EngineCore::scan_some_ages(Time now) {
     if (!pass.cursor.done) continue;
     pass.cursor = {};
     if (++pass.shard < shards_.size()) continue;
-    lasting_ = std::move(pass.found);
+    oldest_ = std::move(pass.found);
     age_steps_ = pass.steps;
     pass = {};
     age_steps_left_ = 0;
@@ -299,14 +296,14 @@ Time EngineCore::scan_some_ages(Time now) {
 
 Ages EngineCore::ages() {
   const Time now = clock_.now();
-  const auto age_of = [now](const OldestEntries::Of& lasting) -> Ages::OldestEntry {
-    if (lasting.since >= now) return {lasting.kind, lasting.key, Duration::zero()};
-    return {lasting.kind, lasting.key, now - lasting.since};
+  const auto age_of = [now](const OldestEntries::Of& entry) -> Ages::OldestEntry {
+    if (entry.since >= now) return {entry.kind, entry.key, Duration::zero()};
+    return {entry.kind, entry.key, now - entry.since};
   };
   MutexLock lock(ages_mutex_);
-  const OldestEntries::Queue& queue = lasting_.queue;
-  return {.oldest_wait = age_of(lasting_.wait),
-          .oldest_hold = age_of(lasting_.hold),
+  const OldestEntries::Queue& queue = oldest_.queue;
+  return {.oldest_wait = age_of(oldest_.wait),
+          .oldest_hold = age_of(oldest_.hold),
           .longest_queue = {queue.kind, queue.key, queue.waiters}};
 }
 
@@ -315,8 +312,8 @@ void EngineCore::close() {
   if (!closed_.exchange(true, std::memory_order_acq_rel)) end_waits(Outcome::closed);
 }
 
-// Precondition: by now refusal() keeps others from joining a queue. What is left of sets goes when
-// nobody waits any more: before, it would let in those behind it.
+// Precondition: refusal() rejects new waits. Ended sets leave their queues after all waits have
+// ended: earlier, their removal would grant to the waiters behind them.
 void EngineCore::end_waits(Outcome why) {
   Turn turn;
   std::vector<std::shared_ptr<KeySet>> sets;
@@ -330,8 +327,6 @@ void EngineCore::end_waits(Outcome why) {
   turn.sets = std::move(sets);
   commit(turn);
 }
-
-// What the journal asks: to take over what it tells, to follow, to lead, to describe itself.
 
 void EngineCore::recover() {
   journal_->recover([&](const Event& event) {
@@ -348,13 +343,15 @@ bool EngineCore::replay(const Event& event, std::optional<Time> at) {
     if (event.fence != 0) raise_fences();
     return true;
   }
-  return shard_of(event.key).shard.look([&](LockTable& table) { return table.apply(event, at); });
+  return shard_of(event.key).shard.with_table(
+      [&](LockTable& table) { return table.apply(event, at); });
 }
 
-// Keys may have been in other shards when there were more or fewer of them, or in another engine.
+// In every shard, because a key may have been in another one when the number of shards was
+// different.
 void EngineCore::raise_fences() {
   for (const auto& shard : shards_) {
-    shard->look([&](LockTable& table) { table.raise_fence(largest_fence_); });
+    shard->with_table([&](LockTable& table) { table.raise_fence(largest_fence_); });
   }
 }
 
@@ -365,8 +362,8 @@ bool EngineCore::apply(const Event& event) {
   return replay(here, now);
 }
 
-// Where nothing was ever granted, fences begin above those of a server that kept nothing: whoever
-// moves here from one has them at its resources.
+// A new cluster starts its fences like a server without a journal: when it replaces such a server,
+// the protected resources have seen that server's fences.
 void EngineCore::lead(Position from, Duration lease_min) {
   if (largest_fence_ == 0) largest_fence_ = fence_from_clock(clock_.now());
   raise_fences();
@@ -376,7 +373,7 @@ void EngineCore::lead(Position from, Duration lease_min) {
   if (sweeper_.has_value()) sweeper_->notice(Time{});
 }
 
-// While it follows nothing can be appended; nor does anything count that is appended later.
+// A follower cannot append, so its answer depends on no event.
 Position EngineCore::append_mark() {
   const Position from = leads_from_.load(std::memory_order_acquire);
   if (from == 0 || is_following()) return from;
@@ -388,7 +385,7 @@ void EngineCore::progressed() noexcept {
   notifier_.progressed();
   if (journal_->state() == Journal::State::failed) {
     const InFlight::Call call(notifier_.in_flight());
-    end_waits(Outcome::storage);  // nobody will be granted anything any more
+    end_waits(Outcome::storage);  // no waiter will be granted
   }
   if (options_.on_durable) options_.on_durable();
 }
@@ -421,8 +418,6 @@ Journal::State EngineCore::journal_state() const {
   return journal_ == nullptr ? Journal::State::accepting : journal_->state();
 }
 
-// What only looks.
-
 HoldStatus EngineCore::status_of(const LockTable& table, const Hold& hold, Time now) {
   return {.holder = hold.holder.display_name(),
           .session = hold.holder.session_id(),
@@ -435,57 +430,57 @@ HoldStatus EngineCore::status_of(const LockTable& table, const Hold& hold, Time 
           .remaining = std::max(hold.deadline - now, Duration::zero())};
 }
 
-KeyStatus EngineCore::status_of(const LockTable& table, const Key& s, Time now,
+KeyStatus EngineCore::status_of(const LockTable& table, const Key& key, Time now,
                                 std::size_t entries_max) {
-  KeyStatus status{.kind = s.kind,
-                   .key = std::string(s.name()),
-                   .limit = s.limit(),
-                   .holders = s.holders,
-                   .waiters = s.waiters(),
-                   .permits = s.permits_in_use(),
-                   .fence = s.holds.empty() ? s.first.fence : s.holds.back()->fence};
+  KeyStatus status{.kind = key.kind,
+                   .key = std::string(key.name()),
+                   .limit = key.limit(),
+                   .holders = key.holders,
+                   .waiters = key.waiters(),
+                   .permits = key.permits_in_use(),
+                   .fence = key.holds.empty() ? key.first.fence : key.holds.back()->fence};
   entries_max = std::min(entries_max, kEntriesMax);
-  if (s.idle()) status.idle = now - s.first.since;
-  const Hold* hold = s.holds.front();
-  for (; hold != nullptr && status.holds.size() < entries_max; hold = s.holds.next(hold)) {
+  if (key.idle()) status.idle = now - key.first.since;
+  const Hold* hold = key.holds.front();
+  for (; hold != nullptr && status.holds.size() < entries_max; hold = key.holds.next(hold)) {
     status.holds.push_back(status_of(table, *hold, now));
   }
-  const QueuePlace* place = s.queue.front();
-  for (; place != nullptr && status.queue.size() < entries_max; place = s.queue.next(place)) {
+  const QueuePlace* place = key.queue.front();
+  for (; place != nullptr && status.queue.size() < entries_max; place = key.queue.next(place)) {
     status.queue.push_back({.holder = place->holder.display_name(),
                             .session = place->holder.session_id(),
                             .client = place->client,
-                            .mode = mode_of(s.kind, place->takes),
-                            .permits = permits_of(s.kind, place->takes),
+                            .mode = mode_of(key.kind, place->takes),
+                            .permits = permits_of(key.kind, place->takes),
                             .keys = keys_of(*place),
                             .waited = now - place->since});
   }
   return status;
 }
 
-Position EngineCore::list_some(ListCursor& place, std::size_t keys_max,
+Position EngineCore::list_some(ListCursor& cursor, std::size_t keys_max,
                                const std::function<void(const KeyStatus&)>& visit,
                                std::size_t entries_max) {
   const std::size_t keys_per_hold = std::clamp<std::size_t>(
       kEntriesPerHold / std::max<std::size_t>(entries_max, 1), 1, kKeysPerHold);
   std::vector<KeyStatus> some;
   Turn turn;
-  while (keys_max > 0 && place.shard < shards_.size()) {
-    Cursor cursor{.rank = place.rank};
+  while (keys_max > 0 && cursor.shard < shards_.size()) {
+    Cursor in_shard{.rank = cursor.rank};
     {
-      Shard::Access table(*shards_[place.shard], turn);
+      Shard::Access table(*shards_[cursor.shard], turn);
       const Time now = std::max(table->now(), clock_.now());
-      table->walk(cursor, std::min(keys_max, keys_per_hold), [&](const Key& key) {
+      table->walk(in_shard, std::min(keys_max, keys_per_hold), [&](const Key& key) {
         some.push_back(status_of(*table, key, now, entries_max));
       });
     }
-    place.rank = cursor.rank;
-    if (cursor.done) ++place.shard;
+    cursor.rank = in_shard.rank;
+    if (in_shard.done) ++cursor.shard;
     keys_max -= std::min(keys_max, some.size());
     for (const KeyStatus& status : some) visit(status);
     some.clear();
   }
-  place.done = place.shard >= shards_.size();
+  cursor.done = cursor.shard >= shards_.size();
   return turn.position;
 }
 
@@ -504,7 +499,7 @@ Owned EngineCore::owned(SessionId session) {
 Stats EngineCore::stats() {
   Stats sum;
   for (const auto& shard : shards_) {
-    sum += shard->look([](const LockTable& table) { return table.stats(); });
+    sum += shard->with_table([](const LockTable& table) { return table.stats(); });
   }
   sum.refusals.max_keys = max_keys_refusals_.load(std::memory_order_relaxed);
   return sum;
@@ -517,16 +512,16 @@ Position EngineCore::history(const HistoryQuery& query,
   if (query.key.empty()) {
     for (std::uint32_t i = 0; i < shards_.size(); ++i) reading.read(*shards_[i], i, turn);
   } else {
-    const ShardRef place = shard_of(query.key);
-    reading.read(place.shard, place.number, turn);
+    const ShardRef ref = shard_of(query.key);
+    reading.read(ref.shard, ref.number, turn);
   }
-  reading.tell(visit);
+  reading.visit(visit);
   return turn.position;
 }
 
 std::string EngineCore::check() {
   for (const auto& shard : shards_) {
-    std::string broken = shard->look([](const LockTable& table) { return table.check(); });
+    std::string broken = shard->with_table([](const LockTable& table) { return table.check(); });
     if (!broken.empty()) return broken;
   }
   std::vector<Shard*> all;

@@ -1,5 +1,5 @@
-// What Engine and Batch share: the shards and the ways into them, what falls due between requests,
-// and what the journal asks of the engine.
+// EngineCore: the state that Engine and Batch share. The shards, expiry between requests, and the
+// connection to the journal.
 #pragma once
 
 #include <atomic>
@@ -35,57 +35,56 @@ class EngineCore final : private Journal::Source {
     std::uint32_t number;
     std::uint64_t key_hash;
   };
-  // What a request asks for, by how much it adds to the journal: the end of a hold, a new lease for
-  // one, a turn in a queue that it stands in, or a grant.
+  // Ordered by how much a request adds to the journal. `turn` is await_turn().
   enum class OperationKind : std::uint8_t { nothing, release, renewal, turn, grant };
 
-  // How much is done under one hold of a shard's lock: a fraction of a millisecond's work.
+  // Limits of the work under one lock of a shard: a fraction of a millisecond.
   static constexpr int kStepsPerHold = 256;
   static constexpr std::size_t kKeysPerHold = 256;
-  // How many are recorded: nobody may push out others' by being refused.
+  // Limits the rejections in the history, so that they do not displace other events.
   static constexpr std::uint32_t kRefusalsPerSecond = 10;
 
-  // For Batch. Where a request goes; before it, sets have their turn whose turn `turn` has brought.
+  // Settles the sets that `turn` has made grantable, then returns the key's shard.
   ShardRef shard_of(std::string_view key, Turn& turn) {
     if (!turn.sets.empty()) settle_sets(turn);
     return shard_of(key);
   }
   ShardRef shard_of(std::string_view key);
-  Shard* shard_at(std::uint32_t number) {  // null: there is none
+  Shard* shard_at(std::uint32_t number) {  // null: no such shard
     return number < shards_.size() ? shards_[number].get() : nullptr;
   }
-  // For the tables. While it follows, time stands still: nothing falls due, for that is the
-  // leader's to say.
+  // The time for the tables. It stands still while following, because only the leader ends leases.
   Time time() const { return is_following() ? Time{} : clock_.now(); }
-  LockTable::At now_at(const ShardRef& place) const { return {time(), place.key_hash}; }
-  // Why it cannot be done, whatever the key, or ok. To be asked under the shard's lock.
-  Outcome refusal(OperationKind what) const;
-  // Said of a journal that is full, this rests on nothing: it can be told though what was appended
-  // before waits for room, which may be for long.
-  bool has_no_room(OperationKind what) const {
-    return Journal::is_full(journal_state()) && refusal(what) == Outcome::storage;
+  LockTable::At now_at(const ShardRef& ref) const { return {time(), ref.key_hash}; }
+  // Why no operation of this kind is possible, or ok. Called under the shard's lock.
+  Outcome refusal(OperationKind kind) const;
+  // Whether a full journal rejects the operation. Callers check this before they take the shard's
+  // lock: the rejection then depends on no position, which may not be durable for a long time.
+  bool has_no_room(OperationKind kind) const {
+    return Journal::is_full(journal_state()) && refusal(kind) == Outcome::storage;
   }
-  // In the order of their numbers, each once.
+  // In the order of their numbers, without duplicates.
   std::vector<Shard*> shards_at(std::vector<std::uint32_t> numbers) const;
   KeyUnit find_unit();
-  // The same for whoever has units in hand already: it waits for nobody else who has.
+  // Makes one attempt. For callers that hold units, which must not wait for each other's.
   KeyUnit find_unit_at_once();
-  // Grants sets whose turn has come, and has those leave their queues that are over.
+  // Grants the sets that have become grantable, and removes ended ones from their queues.
   void settle_sets(Turn& turn) noexcept;
   void count_max_keys_refusal() { max_keys_refusals_.fetch_add(1, std::memory_order_relaxed); }
   Duration set_wait_max() const { return options_.set_wait_max; }
-  // Appends, to a journal that is shared, what changes nothing; returns the position behind it.
+  // Appends an event that changes nothing to a shared journal; returns the position after it.
   Position append_mark();
   static HoldStatus status_of(const LockTable& table, const Hold& hold, Time now);
-  static KeyStatus status_of(const LockTable& table, const Key& s, Time now,
+  static KeyStatus status_of(const LockTable& table, const Key& key, Time now,
                              std::size_t entries_max);
-  // Has what was done made durable, and listeners hear of it.
+  // Requests durability of the turn's effects and notifies listeners. Called without locks, because
+  // a listener may take one.
   Position commit(Turn& turn) noexcept;
-  // If it set a deadline that is earlier than the one the sweeper sleeps for. Not for the sweeper,
-  // which looks at every deadline itself, from before this engine is whole.
+  // Wakes the sweeper if the turn set an earlier deadline than the one it sleeps for. Not called on
+  // the sweeper's thread, which may run before sweeper_ is set.
   void wake_sweeper(Turn& turn);
 
-  Position list_some(ListCursor& place, std::size_t keys_max,
+  Position list_some(ListCursor& cursor, std::size_t keys_max,
                      const std::function<void(const KeyStatus&)>& visit, std::size_t entries_max);
   Owned owned(SessionId session);
   Stats stats();
@@ -93,7 +92,7 @@ class EngineCore final : private Journal::Source {
   Ages ages() EXCLUDES(ages_mutex_);
   std::string check();
   Time sweep();
-  // A bounded part of it in each shard. What it returns has passed if something is left to do.
+  // Sweeps a bounded part of each shard. Returns a past time if there is more to do.
   Time sweep_some();
   void close();
 
@@ -107,7 +106,7 @@ class EngineCore final : private Journal::Source {
   InFlight& blocked_calls() { return blocked_calls_; }
 
  private:
-  // While it lives, the journal calls.
+  // The journal calls its source during the lifetime of this.
   class Attachment {
    public:
     Attachment(Journal& journal, Journal::Source& source) : journal_(journal) {
@@ -127,11 +126,10 @@ class EngineCore final : private Journal::Source {
   std::uint64_t idlings() const;
   Time end_some_due(Time now, Sweep& sweep);
   bool forget_some_idle(Time now, Sweep& sweep);
-  void tell(Sweep& sweep, Time began) const;
+  void report(Sweep& sweep, Time began) const;
   Time scan_some_ages(Time now) EXCLUDES(ages_mutex_);
   void end_waits(Outcome why);
 
-  // For the journal, and by it.
   void recover();
   bool replay(const Event& event, std::optional<Time> at = {});
   void raise_fences();
@@ -154,16 +152,16 @@ class EngineCore final : private Journal::Source {
   DurableNotifier notifier_;
   std::atomic<bool> closed_{false};
   std::atomic<bool> following_{false};
-  std::atomic<Position> leads_from_{0};              // where a shared journal let this engine lead
-  std::atomic<std::uint64_t> max_keys_refusals_{0};  // a table cannot know that it is the last word
-  Fence largest_fence_ = 0;  // of any event that was recovered or followed. The journal's alone
-  // Where describe_some() is. Likewise.
+  std::atomic<Position> leads_from_{0};              // from lead(); 0 before, or if not shared
+  std::atomic<std::uint64_t> max_keys_refusals_{0};  // not in the tables: a retry may succeed
+  // Used by the journal's thread only: the largest fence of any event, and the snapshot's progress.
+  Fence largest_fence_ = 0;
   std::size_t described_ = 0;  // shards
   Cursor described_in_shard_;
-  InFlight blocked_calls_;  // in the queue
+  InFlight blocked_calls_;  // in a queue
   std::atomic<std::uint64_t> next_gc_ns_{0};
 
-  // Where the look at ages is.
+  // The progress of a scan of all ages.
   struct AgePass {
     std::size_t shard = 0;
     AgeCursor cursor{};
@@ -172,12 +170,12 @@ class EngineCore final : private Journal::Source {
   };
   Mutex ages_mutex_;
   AgePass age_pass_ GUARDED_BY(ages_mutex_);
-  std::size_t age_steps_left_ GUARDED_BY(ages_mutex_) = 0;  // of what is done in an interval
+  std::size_t age_steps_left_ GUARDED_BY(ages_mutex_) = 0;  // in this interval
   std::size_t age_steps_ GUARDED_BY(ages_mutex_) = 0;       // of the last pass
   Time next_ages_ GUARDED_BY(ages_mutex_);
-  OldestEntries lasting_ GUARDED_BY(ages_mutex_);  // as the last pass has found it
+  OldestEntries oldest_ GUARDED_BY(ages_mutex_);  // found by the last pass
 
-  std::optional<Sweeper> sweeper_;        // uses all of the above
+  std::optional<Sweeper> sweeper_;        // its thread uses all of the above
   std::optional<Attachment> attachment_;  // last: the journal's calls use all of the above
 };
 

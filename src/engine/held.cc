@@ -21,7 +21,7 @@ Held& Held::operator=(Held&& other) noexcept {
 }
 
 bool Held::is_held() const noexcept {
-  // Once it is over the engine may be gone.
+  // After the end of the hold the engine may be destroyed.
   if (hold_ == nullptr || hold_->certainty.is_over()) return false;
   return hold_->certainty.lasts(hold_->renewer->now());
 }
@@ -54,7 +54,7 @@ Outcome Held::release() noexcept {
 
 HeldResult Engine::hold(const AcquireRequest& request, std::stop_token stop, OnLost on_lost) {
   if (request.holder.is_secret()) return {Outcome::invalid_holder};
-  const InFlight::Call blocked(core_->blocked_calls());  // until it is kept
+  const InFlight::Call blocked(core_->blocked_calls());  // until renewer_ has the hold
   start_renewer();
   const GrantResult taken = acquire(request, std::move(stop));
   if (taken)
@@ -75,7 +75,7 @@ HeldResult Engine::hold_all(const AcquireSetRequest& request, std::stop_token st
   return {.outcome = taken.outcome, .held = {}, .conflicts = std::move(taken.conflicts)};
 }
 
-// Before anything is taken: there may be no thread to be had.
+// Called before the acquisition, because starting the thread may throw.
 void Engine::start_renewer() {
   std::call_once(renewer_started_,
                  [this] { renewer_ = std::make_shared<detail::HoldRenewer>(*this); });

@@ -7,7 +7,7 @@
 namespace lockd {
 namespace {
 
-// Of "tcp:17".
+// Parses "tcp:17".
 std::optional<SessionId> session_in(std::string_view holder) {
   constexpr std::string_view kPrefix = "tcp:";
   if (!holder.starts_with(kPrefix)) return {};
@@ -31,7 +31,7 @@ void HistoryReading::read(Shard& shard, std::uint32_t number, detail::Turn& turn
   }
 }
 
-// From the latest block back, until none can have anything that is asked for.
+// Reads from the latest block back, until no earlier block can contain a match.
 void HistoryReading::read(Shard& shard, std::uint32_t number, History::Sort sort,
                           detail::Turn& turn) {
   std::string block;
@@ -49,7 +49,7 @@ void HistoryReading::read(Shard& shard, std::uint32_t number, History::Sort sort
   }
 }
 
-// Returns when the first of it happened.
+// Returns the time of the block's first event.
 Time HistoryReading::read_block(std::string_view block, std::uint32_t shard) {
   Time earliest = Time::never();
   while (!block.empty()) {
@@ -85,10 +85,10 @@ bool HistoryReading::matches_holder(const PastEvent& event) const {
 bool HistoryReading::is_later(const Found& a, const Found& b) {
   if (a.at != b.at) return a.at > b.at;
   if (a.shard != b.shard) return a.shard > b.shard;
-  return static_cast<std::int32_t>(a.number - b.number) > 0;  // they wrap
+  return static_cast<std::int32_t>(a.number - b.number) > 0;  // the numbers wrap
 }
 
-// Whether one that happened then can be among the latest.
+// Whether an event of that time can be among the latest.
 bool HistoryReading::may_add(Time at) const {
   return found_.size() < query_.events_max || (!found_.empty() && at >= found_.front().at);
 }
@@ -101,9 +101,9 @@ void HistoryReading::add(Found found) {
   found_.pop_back();
 }
 
-void HistoryReading::tell(const std::function<void(const KeyEvent&)>& visit) {
+void HistoryReading::visit(const std::function<void(const KeyEvent&)>& visitor) {
   std::sort_heap(found_.begin(), found_.end(), is_later);
-  for (const Found& found : found_) visit(PastEvent(found.bytes).event());
+  for (const Found& found : found_) visitor(PastEvent(found.bytes).event());
 }
 
 }  // namespace lockd

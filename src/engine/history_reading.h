@@ -1,7 +1,7 @@
-// Finds the latest of what happened in several shards, the latest first.
+// HistoryReading finds the latest matching key events of several shards.
 //
-// A block of a shard's history is copied under its lock and read without it. Of what matches, the
-// latest are kept: so no more is remembered than is asked for, however much there is. Used by one
+// It copies each block of a shard's history under the shard's lock and reads the copy. It keeps at
+// most query.events_max matches, so its memory does not depend on the history's size. Used by one
 // thread.
 #pragma once
 
@@ -22,12 +22,13 @@ namespace lockd {
 
 class HistoryReading {
  public:
-  // `query` outlives it.
+  // `query` must outlive the reading.
   explicit HistoryReading(const HistoryQuery& query);
 
-  // What was read rests on the turn's position.
+  // The events are durable at turn.position.
   void read(Shard& shard, std::uint32_t number, detail::Turn& turn);
-  void tell(const std::function<void(const KeyEvent&)>& visit);
+  // Calls `visit` for the matches, the latest first.
+  void visit(const std::function<void(const KeyEvent&)>& visitor);
 
  private:
   struct Found {
@@ -46,8 +47,8 @@ class HistoryReading {
   void add(Found found);
 
   const HistoryQuery& query_;
-  std::optional<SessionId> holder_session_;  // that query_.holder names
-  std::vector<Found> found_;                 // a heap, the earliest on top
+  std::optional<SessionId> holder_session_;  // parsed from query_.holder
+  std::vector<Found> found_;                 // a heap with the earliest on top
 };
 
 }  // namespace lockd

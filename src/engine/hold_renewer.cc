@@ -12,10 +12,9 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr Duration kRenewerPauseMax = 1s;
-// How often it is looked whether the journal has a renewal, and how soon one that could not be made
-// is asked for again.
-constexpr Duration kUntilDurable = 5ms;
-constexpr Duration kBeforeAskingAgain = 100ms;
+// Between checks whether a renewal is durable, and before a rejected renewal is retried.
+constexpr Duration kDurabilityCheckInterval = 5ms;
+constexpr Duration kRetryDelay = 100ms;
 
 std::vector<std::string> keys_of(const std::vector<SetItem>& items) {
   std::vector<std::string> keys;
@@ -23,32 +22,34 @@ std::vector<std::string> keys_of(const std::vector<SetItem>& items) {
   return keys;
 }
 
-std::vector<SetItem> named_by(const std::vector<std::string>& keys, std::vector<SetItem> items) {
+// Makes the items refer to `keys`, which outlive the request.
+std::vector<SetItem> items_of(const std::vector<std::string>& keys, std::vector<SetItem> items) {
   for (std::size_t i = 0; i < keys.size(); ++i) items[i].key = keys[i];
   return items;
 }
 
-Time due(Time expires_at, Duration ttl) {
+// When a third of the lease has passed.
+Time renewal_time(Time expires_at, Duration ttl) {
   const auto left = static_cast<std::uint64_t>((ttl - ttl / 3).count());
   return {expires_at.ns - std::min(expires_at.ns, left)};
 }
 
-bool says_gone(Outcome outcome) {
+bool is_not_held(Outcome outcome) {
   return outcome == Outcome::expired || outcome == Outcome::stale || outcome == Outcome::not_holder;
 }
 
 }  // namespace
 
 KeptHold::KeptHold(std::shared_ptr<HoldRenewer> by, const std::vector<SetItem>& items,
-                   std::string_view holder, const Grant& granted, OnLost told)
+                   std::string_view holder, const Grant& granted, OnLost on_loss)
     : renewer(std::move(by)),
       keys(keys_of(items)),
-      items(named_by(keys, items)),
+      items(items_of(keys, items)),
       holder(holder),
       grant(granted),
-      on_lost(std::move(told)),
+      on_lost(std::move(on_loss)),
       certainty(granted.expires_at),
-      renew_at(due(granted.expires_at, granted.ttl)) {}
+      renew_at(renewal_time(granted.expires_at, granted.ttl)) {}
 
 HoldRenewer::HoldRenewer(Engine& engine) : engine_(engine), clock_(engine) {
   thread_.emplace(clock_, kRenewerPauseMax, [this] { return turn(); });
@@ -73,7 +74,7 @@ Outcome HoldRenewer::release(KeptHold& hold) {
     if (hold.loss) return *hold.loss;
     if (hold.release) return *hold.release;
   }
-  // One that is over may be in force all the same, by a renewal that is not durable yet.
+  // Released even if it is over, because a renewal that is not durable yet may be in force.
   const bool was_held = hold.certainty.end(engine_.now());
   const ReleaseSetResult result = engine_.release_all(hold.id());
   Outcome outcome = was_held ? result.outcome : Outcome::expired;
@@ -88,7 +89,7 @@ Outcome HoldRenewer::release(KeptHold& hold) {
 std::optional<Outcome> HoldRenewer::loss_of(const KeptHold& hold) {
   MutexLock lock(mutex_);
   if (hold.loss || hold.release) return hold.release ? std::nullopt : hold.loss;
-  // The thread may be about to find out.
+  // The renewing thread has not detected the end of the lease yet.
   return Outcome::expired;
 }
 
@@ -98,19 +99,19 @@ void HoldRenewer::stop() {
     MutexLock lock(mutex_);
     while (!holds_.empty()) lose(*holds_.begin()->second, Outcome::closed);
   }
-  while (tell_one()) {
+  while (notify_one()) {
   }
 }
 
 Time HoldRenewer::turn() {
-  if (const Holds due = take_due(engine_.now()); !due.empty()) renew(due);
-  while (tell_one()) {
+  if (const Holds due = settle_and_collect_due(engine_.now()); !due.empty()) renew(due);
+  while (notify_one()) {
   }
   return next();
 }
 
-// Those to be renewed now. What the journal has made durable by now is believed in.
-HoldRenewer::Holds HoldRenewer::take_due(Time now) {
+// Applies durable renewals, ends expired holds and returns the holds to renew now.
+HoldRenewer::Holds HoldRenewer::settle_and_collect_due(Time now) {
   Holds due;
   MutexLock lock(mutex_);
   for (auto each = holds_.begin(); each != holds_.end();) {
@@ -133,20 +134,20 @@ void HoldRenewer::renew(const Holds& due) {
   const Position position = batch.commit();
   MutexLock lock(mutex_);
   for (std::size_t i = 0; i < due.size(); ++i) {
-    // Its owner may have released it meanwhile.
-    if (holds_.contains(due[i].get())) take_answer(*due[i], answers[i], position);
+    // The owner may have released the hold meanwhile.
+    if (holds_.contains(due[i].get())) apply_answer(*due[i], answers[i], position);
   }
 }
 
-void HoldRenewer::take_answer(KeptHold& hold, const SetResult& answer, Position position) {
+void HoldRenewer::apply_answer(KeptHold& hold, const SetResult& answer, Position position) {
   if (answer) {
     hold.renewal = {position, answer->expires_at};
-    hold.renew_at = due(answer->expires_at, answer->ttl);
+    hold.renew_at = renewal_time(answer->expires_at, answer->ttl);
     settle(hold);
-  } else if (says_gone(answer.outcome)) {
+  } else if (is_not_held(answer.outcome)) {
     lose(hold, answer.outcome);
   } else {
-    hold.renew_at = engine_.now() + kBeforeAskingAgain;
+    hold.renew_at = engine_.now() + kRetryDelay;
   }
 }
 
@@ -163,31 +164,33 @@ void HoldRenewer::lose(KeptHold& hold, Outcome how) {
   unnotified_.push_back(std::move(kept.mapped()));
 }
 
-// Notifies the owner that has waited for longest. False when nobody has to be notified.
-bool HoldRenewer::tell_one() {
+// Notifies one owner, in the order of the losses. Returns false if there is none to notify.
+bool HoldRenewer::notify_one() {
   std::shared_ptr<KeptHold> hold;
   {
     MutexLock lock(mutex_);
     if (unnotified_.empty()) return false;
     hold = std::move(unnotified_.front());
     unnotified_.pop_front();
-    telling_ = hold.get();
-    telling_on_ = std::this_thread::get_id();
+    notifying_ = hold.get();
+    notifying_thread_ = std::this_thread::get_id();
   }
-  // What is left of it is for nobody any more.
+  // Releases the keys of the hold that are still held.
   Batch(engine_).release_all(hold->id());
   hold->lost.request_stop();
   if (hold->on_lost) hold->on_lost(*loss_of(*hold));
   MutexLock lock(mutex_);
-  telling_ = nullptr;
-  told_.notify_all();
+  notifying_ = nullptr;
+  notified_.notify_all();
   return true;
 }
 
-// From here on nobody renews it, and its owner is told nothing, unless it is being told by us.
+// Afterwards the hold is not renewed and its owner is not notified, unless the notification itself
+// calls this.
 void HoldRenewer::withdraw(const KeptHold& hold) {
   std::erase_if(unnotified_, [&](const auto& lost) { return lost.get() == &hold; });
-  while (telling_ == &hold && telling_on_ != std::this_thread::get_id()) told_.wait(mutex_);
+  while (notifying_ == &hold && notifying_thread_ != std::this_thread::get_id())
+    notified_.wait(mutex_);
   holds_.erase(&hold);
 }
 
@@ -196,8 +199,8 @@ Time HoldRenewer::next() {
   const Time now = engine_.now();
   Time next = now + kRenewerPauseMax;
   for (const auto& [_, hold] : holds_) {
-    const Time look = hold->renewal ? now + kUntilDurable : hold->renew_at;
-    next = std::min({next, look, hold->certainty.until()});
+    const Time check = hold->renewal ? now + kDurabilityCheckInterval : hold->renew_at;
+    next = std::min({next, check, hold->certainty.until()});
   }
   return next;
 }

@@ -1,8 +1,8 @@
-// Keeps what Engine::hold() has taken: one thread that renews it and tells owners of what is lost.
+// HoldRenewer renews the holds of Engine::hold() on one thread, and notifies owners of lost holds.
 //
-// A turn of it: renew what is due, in one batch; believe in what has become durable; notify the
-// owners of what is lost. It neither waits for the journal, so that a disk that hangs keeps nobody
-// from being told, nor does it call anybody under its lock.
+// Each turn renews the holds that are due, in one batch; extends the holds whose renewals have
+// become durable; and notifies the owners of lost holds. It does not wait for the journal, so that
+// a hung disk delays no notification, and it calls no owner under its lock.
 #pragma once
 
 #include <condition_variable>
@@ -26,26 +26,26 @@ namespace lockd::detail {
 
 class HoldRenewer;
 
-// One grant, shared by its owner, a Held, and by the renewer.
+// One grant, shared by its owner (a Held) and the renewer.
 struct KeptHold {
   KeptHold(std::shared_ptr<HoldRenewer> by, const std::vector<SetItem>& items,
-           std::string_view holder, const Grant& granted, OnLost told);
+           std::string_view holder, const Grant& granted, OnLost on_loss);
 
   SetId id() const { return {.keys = items, .holder = holder, .fence = grant.fence}; }
 
   // Constant.
   const std::shared_ptr<HoldRenewer> renewer;
   const std::vector<std::string> keys;
-  const std::vector<SetItem> items;  // refer to the keys
+  const std::vector<SetItem> items;  // views into `keys`
   const std::string holder;
   const Grant grant;
   const OnLost on_lost;
 
-  // With synchronization of their own.
+  // Thread-safe.
   Certainty<Time> certainty;
   std::stop_source lost;
 
-  // A renewal that the journal has yet to make durable.
+  // A renewal that is not durable yet.
   struct Renewal {
     Position position = 0;
     Time expires_at{};
@@ -55,22 +55,22 @@ struct KeptHold {
   Time renew_at;
   std::optional<Renewal> renewal;
   std::optional<Outcome> loss;
-  std::optional<Outcome> release;  // how the owner's went
+  std::optional<Outcome> release;  // the result of the owner's release
 };
 
 class HoldRenewer {
  public:
-  // Throws std::system_error when the system gives no thread.
+  // Throws std::system_error if no thread can be started.
   explicit HoldRenewer(Engine& engine);
 
   void keep(const std::shared_ptr<KeptHold>& hold) EXCLUDES(mutex_);
-  // See Held. By the owner, on the thread that has it.
+  // See Held::release(). Called by the owner's thread.
   Outcome release(KeptHold& hold) EXCLUDES(mutex_);
-  // Of one that is over.
+  // See Held::loss(). Precondition: the hold is over.
   std::optional<Outcome> loss_of(const KeptHold& hold) EXCLUDES(mutex_);
   Time now() const;
 
-  // The engine is about to go: what is held is lost by it.
+  // Called by the engine's destructor: all holds are lost.
   void stop() EXCLUDES(mutex_);
 
  private:
@@ -86,13 +86,13 @@ class HoldRenewer {
   };
 
   Time turn() EXCLUDES(mutex_);
-  Holds take_due(Time now) EXCLUDES(mutex_);
+  Holds settle_and_collect_due(Time now) EXCLUDES(mutex_);
   void renew(const Holds& due) EXCLUDES(mutex_);
-  void take_answer(KeptHold& hold, const SetResult& answer, Position position) REQUIRES(mutex_);
+  void apply_answer(KeptHold& hold, const SetResult& answer, Position position) REQUIRES(mutex_);
   void settle(KeptHold& hold) REQUIRES(mutex_);
-  // Precondition: it is kept.
+  // Precondition: holds_ contains the hold.
   void lose(KeptHold& hold, Outcome how) REQUIRES(mutex_);
-  bool tell_one() EXCLUDES(mutex_);
+  bool notify_one() EXCLUDES(mutex_);
   void withdraw(const KeptHold& hold) REQUIRES(mutex_);
   Time next() EXCLUDES(mutex_);
 
@@ -100,13 +100,13 @@ class HoldRenewer {
   const EngineClock clock_;
 
   Mutex mutex_;
-  std::condition_variable_any told_;
+  std::condition_variable_any notified_;
   std::unordered_map<const KeptHold*, std::shared_ptr<KeptHold>> holds_ GUARDED_BY(mutex_);
-  std::list<std::shared_ptr<KeptHold>> unnotified_ GUARDED_BY(mutex_);  // lost; owners do not know
-  const KeptHold* telling_ GUARDED_BY(mutex_) = nullptr;
-  std::thread::id telling_on_ GUARDED_BY(mutex_);
+  std::list<std::shared_ptr<KeptHold>> unnotified_ GUARDED_BY(mutex_);  // lost
+  const KeptHold* notifying_ GUARDED_BY(mutex_) = nullptr;
+  std::thread::id notifying_thread_ GUARDED_BY(mutex_);
 
-  std::optional<Sweeper> thread_;  // last: it uses all of the above
+  std::optional<Sweeper> thread_;  // last: uses all of the above
 };
 
 }  // namespace lockd::detail

@@ -1,6 +1,5 @@
-// Counts the calls that are under way, so that what they use does not go away under them.
-//
-// Thread-safe.
+// InFlight counts running calls, so that an owner can wait for them before it destroys what they
+// use. Thread-safe.
 #pragma once
 
 #include <condition_variable>
@@ -11,7 +10,7 @@ namespace lockd {
 
 class InFlight {
  public:
-  // One call, as long as it lives.
+  // Counts as one call for its lifetime.
   class Call {
    public:
     explicit Call(InFlight& calls) : calls_(calls) {
@@ -19,7 +18,7 @@ class InFlight {
       ++calls_.count_;
     }
     ~Call() {
-      // Notified under the lock: whoever waits cannot destroy the count before we are done with it.
+      // Notifies under the lock, so that the waiting thread cannot destroy the InFlight too early.
       MutexLock lock(calls_.mutex_);
       if (--calls_.count_ == 0) calls_.none_left_.notify_all();
     }

@@ -5,13 +5,13 @@
 namespace lockd {
 namespace {
 
-// An event but for its texts: its numbers, and what frames them.
+// The encoded size of an event without its strings.
 constexpr std::size_t kEventSize = 64;
 
 }  // namespace
 
 void Shard::collect(detail::Turn& turn) noexcept {
-  // Most operations have few effects or none: what is empty is only looked at.
+  // Most operations have few effects.
   Effects& effects = table_.effects();
   if (!effects.events.empty()) {
     if (journal_ != nullptr) last_append_ = journal_->append(effects.events);
@@ -53,7 +53,7 @@ void Shard::lead(Time now, Position from, Duration lease_min) noexcept {
   last_append_ = std::max(last_append_, from);
 }
 
-// No answer rests on these events, they change nothing: `last_append_` stays.
+// These events change nothing, so no answer depends on them: `last_append_` stays.
 void Shard::describe(Cursor& cursor, std::size_t keys_max) noexcept {
   MutexLock lock(mutex_);
   std::vector<Event> events;

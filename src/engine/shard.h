@@ -1,9 +1,9 @@
-// A LockTable behind a mutex. The thread that has a request executes it here.
+// Shard: a LockTable behind a mutex. The thread of a request executes it here.
 //
-// Under the lock: the operation, and handing its events to the journal, which copies them. So the
-// journal's order is each shard's order. Nobody is told of anything under the lock, but an
-// observer, which only takes note. From the change to the append, and to the results of waits in
-// the caller's Turn, all is noexcept, as it is in the table: none of it happens without the rest.
+// The operation and the append of its events to the journal happen under the lock, so the journal
+// has each shard's events in order. Only the observer is called under the lock; listeners are not.
+// The change, the append and the transfer of wait results to the caller's Turn are noexcept, so
+// they happen completely.
 #pragma once
 
 #include <atomic>
@@ -26,9 +26,9 @@ class alignas(64) Shard {
         Observer* observer)
       : journal_(journal), observer_(observer), table_(options, budget, &holds) {}
 
-  // The table, under the shard's lock for as long as this lives. What the operations through it
-  // cause goes to the journal, the observer and `turn` when it goes. Their answers rest on
-  // `turn.position`, as do refusals: they speak of what the shard's last append has made true.
+  // Locks the shard for its lifetime. The destructor passes the effects of all operations to the
+  // journal, the observer and `turn`. All answers, also rejections, depend on `turn.position`,
+  // because they disclose the state after the shard's last append.
   class LOCKD_ANNOTATION(scoped_lockable) Access {
    public:
     Access(Shard& shard, detail::Turn& turn) LOCKD_ANNOTATION(acquire_capability(shard.mutex_))
@@ -54,31 +54,30 @@ class alignas(64) Shard {
     detail::Turn& turn_;
   };
 
-  // Executes what has no effects.
+  // Executes an operation without effects.
   template <typename Operation>
-  auto look(Operation operation) EXCLUDES(mutex_) {
+  auto with_table(Operation operation) EXCLUDES(mutex_) {
     MutexLock lock(mutex_);
     return operation(table_);
   }
 
-  // Ends what is due, at most `budget` steps of it. When that was not all, due() has passed.
+  // Ends at most `budget` due leases and waits. If more are due, due() stays in the past.
   void advance(Time now, int budget, detail::Turn& turn) noexcept EXCLUDES(mutex_);
 
-  // Appends the next few keys to the journal as they are and, when that was all, what the fences
-  // have come to.
+  // Appends events that describe the next keys, and after the last key the shard's largest fence.
   void describe(Cursor& cursor, std::size_t keys_max) noexcept EXCLUDES(mutex_);
-  // How many bytes that would be, about, and no less.
+  // An upper estimate of the bytes that describe() would append.
   std::size_t described_size(Cursor& cursor, std::size_t keys_max) EXCLUDES(mutex_);
 
-  // Begins every lease anew, and bases every answer on `from`, at least.
+  // See Journal::Source::lead().
   void lead(Time now, Position from, Duration lease_min) noexcept EXCLUDES(mutex_);
 
-  // No deadline here is earlier. Any thread may read it.
+  // A lower bound of all deadlines of the shard. Thread-safe, like the next two.
   Time due() const { return {due_ns_.load(std::memory_order_seq_cst)}; }
 
-  // How often a key has become idle here. Any thread may read it.
+  // How often a key of the shard has become idle.
   std::uint64_t idlings() const { return idlings_.load(std::memory_order_acquire); }
-  // False only if none of those, as counted before, is idle now. Any thread may read it.
+  // False only if no key that idlings(), when read before, had counted is idle.
   bool may_have_idle() const { return may_have_idle_.load(std::memory_order_relaxed); }
 
  private:

@@ -1,6 +1,5 @@
-// Several shards under their locks at once, for what concerns keys of several: the only place where
-// a thread has more than one. They are taken in the order of the shards' numbers, so no two threads
-// wait for each other.
+// ShardLocks locks several shards, for operations on several keys. No other code locks more than
+// one shard. The locks are taken in the order of the shards' numbers, which prevents deadlocks.
 #pragma once
 
 #include <vector>
@@ -12,8 +11,8 @@ namespace lockd {
 
 class ShardLocks {
  public:
-  // In the order of their numbers, none twice; at least one. What the operations on their tables
-  // cause goes to the journal, the observer and `turn` when this goes.
+  // Precondition: at least one shard, in the order of their numbers, without duplicates. The
+  // destructor passes the effects of all operations to the journal, the observer and `turn`.
   ShardLocks(std::vector<Shard*> shards, detail::Turn& turn);
   ~ShardLocks();
   ShardLocks(const ShardLocks&) = delete;
@@ -23,7 +22,7 @@ class ShardLocks {
     return shard.table_;
   }
 
-  // Appends what the tables have so far in one piece, of which a crash leaves all or none.
+  // Appends the tables' events so far in one call, so that a crash keeps all or none.
   void flush();
 
  private:

@@ -7,7 +7,7 @@
 namespace lockd {
 namespace {
 
-// Long, and short enough to be added to any time.
+// Short enough to be added to any time.
 constexpr Duration kSweepPauseMax = std::chrono::hours(1);
 
 }  // namespace
@@ -29,8 +29,8 @@ Sweeper::~Sweeper() {
 
 void Sweeper::run() {
   while (true) {
-    // Before the sweep looks, the latest that it can come to: whoever sets an earlier deadline
-    // after it looked sees this, and wakes us.
+    // Set before the sweep reads the deadlines: a thread that sets an earlier one after that read
+    // sees this bound and wakes the sweeper.
     const Time latest = clock_.now() + interval_max_;
     wakes_at_ns_.store(latest.ns, std::memory_order_seq_cst);
     const Time next = std::min(sweep_(), latest);
@@ -39,7 +39,7 @@ void Sweeper::run() {
   }
 }
 
-// False when it is time to stop.
+// Returns false if the sweeper must stop.
 bool Sweeper::sleep(Time until) {
   MutexLock lock(mutex_);
   if (!woken_ && !stopping_) {

@@ -1,7 +1,7 @@
-// The thread that ends what falls due while nobody asks.
+// Sweeper: a thread that calls a function at deadlines.
 //
-// It sleeps until the earliest deadline of any shard. Only a deadline earlier than the one it
-// sleeps for wakes it, so on most calls it costs a comparison.
+// It sleeps until the earliest deadline. notice() wakes it only for an earlier deadline, so most
+// calls cost one comparison.
 #pragma once
 
 #include <atomic>
@@ -16,15 +16,15 @@ namespace lockd {
 
 class Sweeper {
  public:
-  // `sweep` does some of the work and returns when it is needed next: a time that has passed, if
-  // there is more to do. No sleep is longer than `interval_max`: a clock that jumps, as over a
-  // suspension of the machine, is noticed then.
+  // `sweep` does a bounded amount of work and returns the time of its next call: a past time if
+  // there is more to do. No sleep is longer than `interval_max`, which bounds the reaction to a
+  // clock that jumps, as after a suspension of the machine.
   Sweeper(const Clock& clock, Duration interval_max, std::function<Time()> sweep);
   ~Sweeper();
   Sweeper(const Sweeper&) = delete;
   Sweeper& operator=(const Sweeper&) = delete;
 
-  // A deadline has been set, and is visible to `sweep`.
+  // Call this after setting a deadline that `sweep` can see.
   void notice(Time deadline) EXCLUDES(mutex_) {
     if (deadline.ns < wakes_at_ns_.load(std::memory_order_seq_cst)) wake();
   }
@@ -38,14 +38,14 @@ class Sweeper {
   const Duration interval_max_;
   const std::function<Time()> sweep_;
 
-  std::atomic<std::uint64_t> wakes_at_ns_{UINT64_MAX};  // or earlier, while it sweeps
+  std::atomic<std::uint64_t> wakes_at_ns_{UINT64_MAX};  // during a sweep: the latest possible time
 
   Mutex mutex_;
   std::condition_variable_any changed_;
   bool woken_ GUARDED_BY(mutex_) = false;
   bool stopping_ GUARDED_BY(mutex_) = false;
 
-  std::thread thread_;  // last: it uses all of the above
+  std::thread thread_;  // last: uses all of the above
 };
 
 }  // namespace lockd

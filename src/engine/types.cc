@@ -1,4 +1,4 @@
-// The code of the plain types in include/lockd.
+// Functions of the plain types in include/lockd.
 #include "lockd/types.h"
 #include "base/clock_ns.h"
 #include "lockd/clock.h"
@@ -77,7 +77,7 @@ Stats& Stats::operator+=(const Stats& other) noexcept {
 
 SystemClock::SystemClock() : SystemClock(clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_BOOTTIME)) {}
 
-// The addition wraps back what the subtraction may have wrapped.
+// The offset may have wrapped; the addition wraps back.
 Time SystemClock::now() const noexcept { return {offset_ns_ + clock_ns(CLOCK_BOOTTIME)}; }
 
 }  // namespace lockd
