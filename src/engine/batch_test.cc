@@ -1,4 +1,4 @@
-// Batches, sessions, and the journal: nobody is told of what is not durable.
+// Batches and sessions, and when their results are durable.
 #include "lockd/batch.h"
 
 #include <gtest/gtest.h>
@@ -26,7 +26,7 @@ class BatchTest : public ::testing::Test {
   WaitRecorder recorder_;
 };
 
-TEST_F(BatchTest, TellsWhatItSettledWhenItIsCommitted) {
+TEST_F(BatchTest, CommitNotifiesListenersOfEndedWaits) {
   Engine engine({.clock = &clock_, .sweeper = false});
   Batch batch(engine);
   const Answer held = batch.acquire({.key = "k", .holder = "a", .ttl = 30s});
@@ -38,7 +38,7 @@ TEST_F(BatchTest, TellsWhatItSettledWhenItIsCommitted) {
   EXPECT_EQ(recorder_.outcome_of(1), Outcome::ok);
 }
 
-TEST_F(BatchTest, CancelsAWait) {
+TEST_F(BatchTest, CancelEndsAWaitOnce) {
   Engine engine({.clock = &clock_, .sweeper = false});
   Batch batch(engine);
   batch.acquire({.key = "k", .holder = "a", .ttl = 30s});
@@ -53,8 +53,8 @@ TEST_F(BatchTest, CancelsAWait) {
   EXPECT_EQ(recorder_.outcome_of(7), Outcome::cancelled);
 }
 
-TEST_F(BatchTest, ASessionKnowsItsShardsAndEndsInAllOfThem) {
-  // A seed of its own: with a random one, some shard gets none of the keys now and then.
+TEST_F(BatchTest, EndSessionReleasesHoldsInAllShards) {
+  // A fixed seed, with which every shard gets a key.
   Engine engine({.clock = &clock_, .sweeper = false, .hash_seed = 1});
   Session session{.id = 3};
   Batch batch(engine);
@@ -67,8 +67,8 @@ TEST_F(BatchTest, ASessionKnowsItsShardsAndEndsInAllOfThem) {
   engine.list([](const KeyStatus& status) { EXPECT_EQ(status.holders, 0u) << status.key; });
 }
 
-// Every shard has its share: a place in a queue does not wait for a thousand holds elsewhere.
-TEST_F(BatchTest, ASessionEndsInPiecesAndItsPlacesGoSoon) {
+// A place in a queue of one shard does not wait for many holds of another.
+TEST_F(BatchTest, EndSessionInPiecesLeavesQueuesFirst) {
   Engine engine({.clock = &clock_, .sweeper = false, .hash_seed = 1});
   Session session{.id = 3};
   Session other{.id = 4};
@@ -99,8 +99,8 @@ TEST_F(BatchTest, ASessionEndsInPiecesAndItsPlacesGoSoon) {
   EXPECT_EQ(batch.status(Kind::semaphore, "many")->holders, 0u);
 }
 
-// A place in the queue is no hold, nor is a grant and nobody was told of.
-TEST_F(BatchTest, ASessionHoldsWhatItWasToldOf) {
+// A place is no hold, and neither is a grant that the session has not awaited.
+TEST_F(BatchTest, OnlyDeliveredGrantsAreAcknowledgedHolds) {
   Engine engine({.clock = &clock_, .sweeper = false});
   Session session{.id = 3};
   Session other{.id = 4};
@@ -120,9 +120,7 @@ TEST_F(BatchTest, ASessionHoldsWhatItWasToldOf) {
   EXPECT_FALSE(batch.has_state(session));
 }
 
-// With a journal.
-
-TEST_F(BatchTest, ARefusalRestsOnWhatItSpeaksOf) {
+TEST_F(BatchTest, RejectionDependsOnThePositionOfTheConflictingGrant) {
   ForgetfulJournal journal(Sync::by_hand);
   Engine engine({.clock = &clock_, .journal = &journal, .sweeper = false});
   Batch first(engine);
@@ -130,10 +128,10 @@ TEST_F(BatchTest, ARefusalRestsOnWhatItSpeaksOf) {
   const Position granted = first.commit();
   Batch second(engine);
   EXPECT_EQ(second.acquire({.key = "k", .holder = "b", .ttl = 30s}).outcome, Outcome::held);
-  EXPECT_EQ(second.commit(), granted) << "to be refused is to hear of the grant";
+  EXPECT_EQ(second.commit(), granted) << "the rejection discloses the grant";
 }
 
-TEST_F(BatchTest, ABlockingCallReturnsWhenItIsDurable) {
+TEST_F(BatchTest, BlockingCallReturnsOnceDurable) {
   ForgetfulJournal journal(Sync::by_hand);
   Engine engine({.journal = &journal});
   std::atomic<bool> returned = false;
@@ -148,8 +146,8 @@ TEST_F(BatchTest, ABlockingCallReturnsWhenItIsDurable) {
   thread.join();
 }
 
-// What is refused depends on how full it is, and changes nothing; what ends by itself does so.
-TEST_F(BatchTest, AFullJournalRefusesGrantsThenRenewalsThenReleases) {
+// A rejected request changes nothing; leases expire in every state.
+TEST_F(BatchTest, FullJournalRejectsGrantsThenRenewalsThenReleases) {
   using State = Journal::State;
   struct Case {
     State state;
@@ -183,8 +181,8 @@ TEST_F(BatchTest, AFullJournalRefusesGrantsThenRenewalsThenReleases) {
   }
 }
 
-// It may have no room for days: who stops does not wait for that.
-TEST_F(BatchTest, ToldAtTheEndWhatAJournalHadNoRoomFor) {
+// A full disk may last for days, and must not block a shutdown.
+TEST_F(BatchTest, WaitEndsAsClosedIfAnExhaustedJournalCannotStoreItsGrant) {
   ForgetfulJournal journal(Sync::by_hand);
   std::optional<Engine> engine;
   engine.emplace(EngineOptions{.clock = &clock_, .journal = &journal, .sweeper = false});
@@ -204,7 +202,7 @@ TEST_F(BatchTest, ToldAtTheEndWhatAJournalHadNoRoomFor) {
   EXPECT_EQ(recorder_.outcome_of(1), Outcome::closed);
 }
 
-TEST_F(BatchTest, WhatWasDurableIsInForceAfterARestartAndFencesGoOn) {
+TEST_F(BatchTest, RestartKeepsDurableHoldsAndContinuesFences) {
   ForgetfulJournal journal(Sync::by_hand);
   Fence kept = 0;
   Fence last = 0;
@@ -231,7 +229,7 @@ TEST_F(BatchTest, WhatWasDurableIsInForceAfterARestartAndFencesGoOn) {
   }
 }
 
-TEST_F(BatchTest, WhatTheEngineDescribesRebuildsIt) {
+TEST_F(BatchTest, SnapshotRebuildsTheEngine) {
   ForgetfulJournal journal;
   Engine engine({.shards = 4, .clock = &clock_, .journal = &journal, .sweeper = false});
   std::vector<Fence> fences;
@@ -257,7 +255,7 @@ TEST_F(BatchTest, WhatTheEngineDescribesRebuildsIt) {
   EXPECT_GT(rebuilt.acquire({.key = "k0", .holder = "b", .ttl = 1s})->fence, largest);
 }
 
-TEST_F(BatchTest, WhatIsRefusedForWantOfRoomRestsOnNothing) {
+TEST_F(BatchTest, RejectionByAFullJournalDependsOnNoPosition) {
   ForgetfulJournal journal(Sync::by_hand);
   Engine engine({.clock = &clock_, .journal = &journal, .sweeper = false});
   Batch first(engine);
@@ -269,28 +267,28 @@ TEST_F(BatchTest, WhatIsRefusedForWantOfRoomRestsOnNothing) {
   EXPECT_TRUE(engine.is_durable(second.commit()));
 }
 
-TEST_F(BatchTest, WhoeverHoldsAnswersBackHearsWhenTheyAreDurable) {
+TEST_F(BatchTest, OnDurableReportsProgressAndStates) {
   ForgetfulJournal journal(Sync::by_hand);
-  int heard = 0;
+  int calls = 0;
   Engine engine({.clock = &clock_,
                  .journal = &journal,
-                 .on_durable = [&heard] { ++heard; },
+                 .on_durable = [&calls] { ++calls; },
                  .sweeper = false});
   Batch batch(engine);
   batch.acquire({.key = "k", .holder = "a", .ttl = 30s});
   const Position position = batch.commit();
-  EXPECT_EQ(heard, 0);
+  EXPECT_EQ(calls, 0);
   EXPECT_FALSE(engine.is_durable(position));
   journal.sync();
-  EXPECT_EQ(heard, 1);
+  EXPECT_EQ(calls, 1);
   EXPECT_TRUE(engine.is_durable(position));
   EXPECT_EQ(engine.journal_state(), Journal::State::accepting);
   journal.set_state(Journal::State::full);
-  EXPECT_EQ(heard, 2);
+  EXPECT_EQ(calls, 2);
   EXPECT_EQ(engine.journal_state(), Journal::State::full);
 }
 
-TEST_F(BatchTest, AContradictoryJournalIsRefused) {
+TEST_F(BatchTest, ContradictoryJournalIsRejected) {
   ForgetfulJournal journal;
   const Event granted{.type = Event::Type::granted, .key = "k", .holder = "a", .fence = 1};
   Event second = granted;
@@ -300,8 +298,8 @@ TEST_F(BatchTest, AContradictoryJournalIsRefused) {
                std::runtime_error);
 }
 
-// More than are ended under one hold of the shard's lock.
-TEST_F(BatchTest, RevokesAllHoldersOfASemaphore) {
+// More holds than are ended under one lock of the shard.
+TEST_F(BatchTest, RevokeEndsAllHoldsOfASemaphore) {
   constexpr std::uint32_t kHolders = 3000;
   Engine engine({.clock = &clock_, .sweeper = false});
   Batch batch(engine);
@@ -325,11 +323,11 @@ TEST_F(BatchTest, RevokesAllHoldersOfASemaphore) {
   EXPECT_EQ(revoked.holds.front().holder, "h0");
   EXPECT_EQ(recorder_.outcome_of(1), Outcome::ok);
   EXPECT_EQ(recorder_.outcome_of(2), Outcome::ok);
-  EXPECT_EQ(batch.status(Kind::semaphore, "s")->holders, 2u) << "who was promoted keeps it";
+  EXPECT_EQ(batch.status(Kind::semaphore, "s")->holders, 2u) << "new holders are not revoked";
   EXPECT_EQ(engine.stats().revocations, kHolders);
 }
 
-TEST_F(BatchTest, WhatAnAdminDidIsDurableBeforeItIsTold) {
+TEST_F(BatchTest, RevokeAndResizeReturnOnceDurable) {
   ForgetfulJournal journal(Sync::at_once);
   Engine engine({.clock = &clock_, .journal = &journal, .sweeper = false});
   const AcquireRequest request{

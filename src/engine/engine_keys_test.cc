@@ -1,4 +1,4 @@
-// How many keys and holds an engine has: the caps, over all shards, and forgetting.
+// The caps on keys and holds over all shards, and forgetting idle keys.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -17,7 +17,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-TEST(EngineKeys, KeysAreCappedAndIdleOnesGiveWay) {
+TEST(EngineKeys, KeysAreCappedAndIdleKeysAreReclaimed) {
   ManualClock clock;
   Engine engine({.keys_max = 64, .clock = &clock, .sweeper = false});
   const auto name = [](int i) { return "k" + std::to_string(i); };
@@ -26,19 +26,19 @@ TEST(EngineKeys, KeysAreCappedAndIdleOnesGiveWay) {
     ASSERT_TRUE(grant);
     engine.release({.key = name(i), .holder = "a", .fence = grant->fence});
   }
-  // The budget is full of idle keys, in all shards: each makes room for a new one.
+  // Idle keys of all shards use up the budget. Each new key replaces one of them.
   for (int i = 100; i < 164; ++i) {
     ASSERT_TRUE(engine.acquire({.key = name(i), .holder = "a", .ttl = 1s})) << i;
   }
   EXPECT_EQ(engine.acquire({.key = "more", .holder = "a", .ttl = 1s}).outcome, Outcome::max_keys);
-  clock.advance(1s);  // all leases are over: found so when somebody looks
+  clock.advance(1s);  // all leases expire
   engine.sweep();
   EXPECT_TRUE(engine.acquire({.key = "more", .holder = "a", .ttl = 1s}));
 }
 
 std::string nth_key(std::size_t i) { return "k" + std::to_string(i); }
 
-// An engine without limits, of which the journal is left, with as many locks.
+// Leaves twenty locks in the journal.
 std::vector<GrantResult> hold_twenty(ManualClock& clock, ForgetfulJournal& journal) {
   Engine engine({.clock = &clock, .journal = &journal, .sweeper = false});
   std::vector<GrantResult> grants;
@@ -48,7 +48,7 @@ std::vector<GrantResult> hold_twenty(ManualClock& clock, ForgetfulJournal& journ
   return grants;
 }
 
-TEST(EngineKeys, ACapThatWasLoweredIsReachedAsKeysGo) {
+TEST(EngineKeys, LoweredCapIsReachedAsKeysAreReleased) {
   ManualClock clock;
   ForgetfulJournal journal;
   const std::vector<GrantResult> grants = hold_twenty(clock, journal);
@@ -66,8 +66,8 @@ TEST(EngineKeys, ACapThatWasLoweredIsReachedAsKeysGo) {
   EXPECT_EQ(engine.stats().keys, 8u);
 }
 
-// However many are too many, all that are idle make way at once.
-TEST(EngineKeys, ACapThatWasLoweredIsReachedAtOnceWhenKeysAreIdle) {
+// One request reclaims all idle keys above the cap.
+TEST(EngineKeys, LoweredCapIsReachedAtOnceIfKeysAreIdle) {
   ManualClock clock;
   ForgetfulJournal journal;
   {
@@ -83,7 +83,7 @@ TEST(EngineKeys, ACapThatWasLoweredIsReachedAtOnceWhenKeysAreIdle) {
   EXPECT_EQ(engine.stats().keys, 8u);
 }
 
-TEST(EngineKeys, SweepingForgetsIdleKeys) {
+TEST(EngineKeys, SweepForgetsIdleKeys) {
   ManualClock clock;
   Engine engine({.idle_max = 10s, .gc_interval = 5s, .clock = &clock, .sweeper = false});
   const auto grant = engine.acquire({.key = "k", .holder = "a", .ttl = 1s});
@@ -102,7 +102,7 @@ TEST(EngineKeys, SweepingForgetsIdleKeys) {
   EXPECT_GT(engine.acquire({.key = "k", .holder = "a", .ttl = 1s})->fence, grant->fence);
 }
 
-TEST(EngineHolds, AreCappedExactlyWhoeverAsksAtOnce) {
+TEST(EngineHolds, AreCappedExactlyUnderConcurrency) {
   Engine engine({.holds_max = 500});
   std::atomic<int> granted{0};
   std::vector<std::thread> threads;

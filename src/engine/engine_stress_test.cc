@@ -1,5 +1,5 @@
-// Many threads, blocking and batched calls mixed, on few keys: mutual exclusion by what the holders
-// themselves see, fences, and that every wait ends once. Meant for the thread sanitizer.
+// Blocking and batched calls of many threads on few keys. Checks mutual exclusion as seen by the
+// holders, increasing fences, and that every wait ends once. Meant for the thread sanitizer.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -23,7 +23,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Blocking calls, some of them stopped, some timing out.
+// Blocking calls; some are cancelled and some time out.
 void block(Engine& engine, GuardedKeys& keys, unsigned seed, int rounds) {
   std::mt19937 random(seed);
   const std::string holder = "thread-" + std::to_string(seed);
@@ -61,8 +61,8 @@ void block(Engine& engine, GuardedKeys& keys, unsigned seed, int rounds) {
   }
 }
 
-// As a dashboard does it, beside everything else.
-void look_around(Engine& engine) {
+// Reads as a dashboard does.
+void read_all(Engine& engine) {
   for (ListCursor place; !place.done;) {
     engine.list_some(
         place, 3, [](const KeyStatus& s) { EXPECT_LE(s.holders, s.limit) << "holders-bounded"; });
@@ -84,7 +84,7 @@ void stress(Engine& engine, Observer& observer, bool steadily, int rounds) {
   std::atomic<bool> done = false;
   std::thread watcher([&] {
     while (!done) {
-      look_around(engine);
+      read_all(engine);
       if (!steadily) observer.observe(!observer.is_observing());
       std::this_thread::sleep_for(1ms);
     }
@@ -122,8 +122,7 @@ TEST(EngineStress, WithAJournal) {
   stress(engine, passer, false, kRounds / 5);
 }
 
-// The caps hold exactly, whoever asks at once, and while idle keys come and go.
-TEST(EngineStress, TheBudgetIsNeverExceededAndNeverRefusesWhatFits) {
+TEST(EngineStress, KeyBudgetIsExactUnderConcurrency) {
   constexpr std::uint64_t kKeysMax = 16;
   Engine engine({.keys_max = kKeysMax, .idle_max = 0s, .gc_interval = 1ms});
   std::vector<std::thread> threads;
@@ -132,7 +131,7 @@ TEST(EngineStress, TheBudgetIsNeverExceededAndNeverRefusesWhatFits) {
     threads.emplace_back([&, t] {
       std::mt19937 random(t);
       for (int i = 0; i < kRounds; ++i) {
-        // Four threads with four keys each at most: there is always room for one's own.
+        // At most four threads with four keys each, so the budget is always sufficient.
         std::vector<std::pair<std::string, Fence>> mine;
         for (int k = 0; k < 4; ++k) {
           const std::string key = std::to_string(t) + "-" + std::to_string(random() % 1'000'000);
@@ -151,8 +150,8 @@ TEST(EngineStress, TheBudgetIsNeverExceededAndNeverRefusesWhatFits) {
   for (std::thread& t : threads) t.join();
 }
 
-// Leases of a few microseconds, ended by the sweeper or by whoever comes first; nobody releases.
-TEST(EngineStress, ShortLeasesAreNeverPassedOnEarly) {
+// Leases of a few microseconds, which only the sweeper and later requests end.
+TEST(EngineStress, ExpiredLeaseIsNeverGrantedEarly) {
   Engine engine({.shards = 1});
   Mutex mutex;
   std::map<Fence, Time> expiry_of;

@@ -21,10 +21,10 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// How long a test waits for what must happen: long, as the machine may be busy.
+// A long time for events that must happen, because the machine may be busy.
 constexpr Duration kSoon = 60s;
 
-// Until `count` calls wait in the queue for the key.
+// Returns when `count` calls are in the queue of the key.
 void await_queue(Engine& engine, std::uint32_t count) {
   const auto give_up = std::chrono::steady_clock::now() + kSoon;
   while (std::chrono::steady_clock::now() < give_up) {
@@ -36,7 +36,7 @@ void await_queue(Engine& engine, std::uint32_t count) {
   FAIL() << "no queue of " << count;
 }
 
-TEST(Engine, AReservation) {
+TEST(Engine, AcquireRenewReleaseAndConflict) {
   Engine engine({.shards = 16});
   const auto grant = engine.acquire({.key = "stone-42", .holder = "cart-7", .ttl = 30s});
   ASSERT_TRUE(grant);
@@ -56,7 +56,7 @@ TEST(Engine, AReservation) {
   EXPECT_FALSE(engine.fence("stone-42")->held);
 }
 
-TEST(Engine, RefusesOptionsOutOfRange) {
+TEST(Engine, RejectsOptionsOutOfRange) {
   for (std::uint32_t shards : {0u, 3u, 65u, 128u}) {
     EXPECT_THROW(Engine({.shards = shards}), std::invalid_argument) << shards;
   }
@@ -67,7 +67,7 @@ TEST(Engine, RefusesOptionsOutOfRange) {
   EXPECT_THROW(Engine({.sweep_interval = 0s}), std::invalid_argument);
 }
 
-TEST(Engine, EveryOutcomeHasItsWords) {
+TEST(Engine, EveryOutcomeHasADescription) {
   std::set<std::string_view> words;
   for (int i = 0; i <= static_cast<int>(Outcome::invalid_note); ++i) {
     words.insert(describe(static_cast<Outcome>(i)));
@@ -76,13 +76,13 @@ TEST(Engine, EveryOutcomeHasItsWords) {
   EXPECT_FALSE(words.contains("unknown"));
 }
 
-TEST(Engine, WithoutAJournalFencesStartFromTheClock) {
+TEST(Engine, FencesStartFromTheClockWithoutAJournal) {
   ManualClock clock(Time{1'577'836'800'000'000'000 + 1'000'000'000});  // a second into 2020
   Engine engine({.clock = &clock, .sweeper = false});
   EXPECT_EQ(engine.acquire({.key = "k", .holder = "a", .ttl = 1s})->fence, 4'000'001u);
 }
 
-TEST(Engine, FencesRiseFromOneProcessToTheNext) {
+TEST(Engine, FencesIncreaseAcrossRestarts) {
   Fence last = 0;
   for (int i = 0; i < 3; ++i) {
     Engine engine;
@@ -93,7 +93,7 @@ TEST(Engine, FencesRiseFromOneProcessToTheNext) {
   }
 }
 
-TEST(Engine, ABlockedCallIsGrantedInItsTurn) {
+TEST(Engine, BlockedCallsAreGrantedInOrder) {
   Engine engine;
   const auto first = engine.acquire({.key = "k", .holder = "a", .ttl = 30s});
   std::vector<int> order;
@@ -103,7 +103,7 @@ TEST(Engine, ABlockedCallIsGrantedInItsTurn) {
       const std::string holder = "h" + std::to_string(i);
       const auto grant = engine.acquire({.key = "k", .holder = holder, .ttl = 30s, .wait = kSoon});
       ASSERT_TRUE(grant);
-      order.push_back(i);  // whoever holds the lock may
+      order.push_back(i);  // guarded by the lock
       engine.release({.key = "k", .holder = holder, .fence = grant->fence});
     });
     await_queue(engine, static_cast<std::uint32_t>(i) + 1);
@@ -113,10 +113,10 @@ TEST(Engine, ABlockedCallIsGrantedInItsTurn) {
   EXPECT_EQ(order, (std::vector{0, 1, 2, 3, 4}));
 }
 
-TEST(Engine, AnEarlierDeadlineWakesTheSweeper) {
+TEST(Engine, EarlierDeadlineWakesTheSweeper) {
   Engine engine({.gc_interval = 3600s, .sweep_interval = 3600s});
   EXPECT_TRUE(engine.acquire({.key = "long", .holder = "a", .ttl = 3000s}));
-  std::this_thread::sleep_for(20ms);  // it sleeps for the long one now
+  std::this_thread::sleep_for(20ms);  // until the sweeper sleeps until the long deadline
   for (int i = 0; i < 20; ++i) {
     const auto short_one = engine.acquire({.key = "k", .holder = "a", .ttl = 5ms});
     const auto next = engine.acquire({.key = "k", .holder = "b", .ttl = 1s, .wait = kSoon});
@@ -126,26 +126,26 @@ TEST(Engine, AnEarlierDeadlineWakesTheSweeper) {
   }
 }
 
-TEST(Engine, IntervalsMayBeAsLongAsAnything) {
+TEST(Engine, LongestIntervalsDoNotMakeTheSweeperSpin) {
   class CountingClock final : public Clock {
    public:
     Time now() const noexcept override {
-      ++looks;
+      ++reads;
       return clock_.now();
     }
-    mutable std::atomic<int> looks = 0;
+    mutable std::atomic<int> reads = 0;
 
    private:
     SystemClock clock_;
   } clock;
   Engine engine({.gc_interval = kDurationMax, .sweep_interval = kDurationMax, .clock = &clock});
-  std::this_thread::sleep_for(50ms);  // a sweeper that does not sleep looks often meanwhile
-  EXPECT_LT(clock.looks, 100);
+  std::this_thread::sleep_for(50ms);  // a spinning sweeper would read the clock often
+  EXPECT_LT(clock.reads, 100);
   EXPECT_TRUE(engine.acquire({.key = "k", .holder = "a", .ttl = 5ms}));
   EXPECT_TRUE(engine.acquire({.key = "k", .holder = "b", .ttl = 1s, .wait = kSoon}));
 }
 
-TEST(Engine, AWaitTimesOutAndSaysWhoHolds) {
+TEST(Engine, TimedOutWaitNamesTheHolder) {
   Engine engine;
   EXPECT_TRUE(engine.acquire({.key = "k", .holder = "a", .ttl = 30s}));
   const Time start = engine.now();
@@ -155,7 +155,7 @@ TEST(Engine, AWaitTimesOutAndSaysWhoHolds) {
   EXPECT_GE(engine.now() - start, Duration(30ms)) << "never early";
 }
 
-TEST(Engine, AStopTokenGivesUpThePlace) {
+TEST(Engine, StopTokenCancelsTheWait) {
   Engine engine;
   const auto held = engine.acquire({.key = "k", .holder = "a", .ttl = 30s});
   GrantResult stopped;
@@ -171,7 +171,7 @@ TEST(Engine, AStopTokenGivesUpThePlace) {
   EXPECT_FALSE(engine.fence("k")->held) << "a cancelled wait is never granted";
 }
 
-TEST(Engine, AStopThatCameBeforeAsksForNothing) {
+TEST(Engine, StoppedTokenRejectsTheRequest) {
   Engine engine;
   std::stop_source source;
   source.request_stop();
@@ -180,7 +180,7 @@ TEST(Engine, AStopThatCameBeforeAsksForNothing) {
   EXPECT_FALSE(engine.fence("k")->held);
 }
 
-TEST(Engine, ClosingSettlesEveryWaiter) {
+TEST(Engine, CloseEndsEveryWait) {
   Engine engine;
   const auto held = engine.acquire({.key = "k", .holder = "a", .ttl = 30s});
   std::atomic<int> closed = 0;
@@ -198,27 +198,27 @@ TEST(Engine, ClosingSettlesEveryWaiter) {
   EXPECT_EQ(closed, 8);
   EXPECT_EQ(engine.acquire({.key = "x", .holder = "a", .ttl = 1s}).outcome, Outcome::closed);
   EXPECT_TRUE(engine.fence("k")->held);
-  engine.close();  // again: nothing happens
+  engine.close();  // no effect
 }
 
-TEST(Engine, WhatIsHeldCanBeRenewedAndReleasedAfterClosing) {
+TEST(Engine, HoldsCanBeRenewedAndReleasedAfterClose) {
   ForgetfulJournal journal;
   Engine engine({.journal = &journal});
   const auto held = engine.acquire({.key = "k", .holder = "a", .ttl = 30s});
-  const auto untold = engine.acquire({.key = "l", .holder = "a", .ttl = 30s});
+  const auto undelivered = engine.acquire({.key = "l", .holder = "a", .ttl = 30s});
   engine.close();
   const HoldId hold{.key = "k", .holder = "a", .fence = held->fence};
   EXPECT_EQ(engine.acquire({.key = "k", .holder = "a", .ttl = 30s}).outcome, Outcome::closed);
   EXPECT_EQ(engine.renew(hold, 60s).outcome, Outcome::ok);
   EXPECT_EQ(engine.release(hold), Outcome::ok);
-  EXPECT_TRUE(Batch(engine).withdraw({.key = "l", .holder = "a", .fence = untold->fence}));
+  EXPECT_TRUE(Batch(engine).withdraw({.key = "l", .holder = "a", .fence = undelivered->fence}));
   EXPECT_FALSE(engine.fence("k")->held);
-  EXPECT_EQ(journal.events().back().type, Event::Type::ended) << "and the next start knows";
+  EXPECT_EQ(journal.events().back().type, Event::Type::ended) << "the next start must know";
   EXPECT_EQ(engine.acquire({.key = "k", .holder = "b", .ttl = 1s, .wait = 1s}).outcome,
             Outcome::closed);
 }
 
-TEST(Engine, AfterClosingASessionAwaitsNoTurn) {
+TEST(Engine, CloseRejectsTwoPhaseAcquisition) {
   Engine engine;
   Session session{.id = 7};
   Batch batch(engine);
@@ -230,9 +230,8 @@ TEST(Engine, AfterClosingASessionAwaitsNoTurn) {
             Outcome::closed);
 }
 
-// With a journal there is something to commit before the wait, and nothing may be left to
-// afterwards.
-TEST(Engine, MayBeDestroyedWhileCallsAreBlocked) {
+// With a journal, the call must commit before it waits, because the engine is destroyed afterwards.
+TEST(Engine, DestructorEndsBlockedCalls) {
   ForgetfulJournal in_memory;
   for (ForgetfulJournal* const journal : {static_cast<ForgetfulJournal*>(nullptr), &in_memory}) {
     std::optional<Engine> engine(std::in_place, EngineOptions{.journal = journal});
@@ -241,21 +240,21 @@ TEST(Engine, MayBeDestroyedWhileCallsAreBlocked) {
     std::thread thread(
         [&] { result = engine->acquire({.key = "k", .holder = "b", .ttl = 1s, .wait = kSoon}); });
     await_queue(*engine, 1);
-    std::this_thread::sleep_for(20ms);  // queued is a moment before blocked
+    std::this_thread::sleep_for(20ms);  // the call is queued before it blocks
     engine.reset();
     thread.join();
     EXPECT_EQ(result.outcome, Outcome::closed);
   }
 }
 
-// A call that finds a lease over ends it, which may grant to another: whoever that is hears of it
-// at once, not when the call's own wait is over.
-TEST(Engine, WhoIsGrantedByACallThatWaitsIsToldBeforeIt) {
+// A call that ends an expired lease may grant the key to a waiter, which must be notified before
+// the call itself waits.
+TEST(Engine, GrantCausedByABlockingCallIsDeliveredBeforeItBlocks) {
   ManualClock clock;
   Engine engine({.clock = &clock, .sweeper = false});
   ASSERT_TRUE(engine.acquire({.key = "k", .holder = "a", .ttl = 1s}));
   std::promise<GrantResult> next;
-  auto told = next.get_future();
+  auto granted = next.get_future();
   std::thread first([&] {
     next.set_value(engine.acquire({.key = "k", .holder = "b", .ttl = 30s, .wait = 60s}));
   });
@@ -265,15 +264,15 @@ TEST(Engine, WhoIsGrantedByACallThatWaitsIsToldBeforeIt) {
     EXPECT_EQ(engine.acquire({.key = "k", .holder = "c", .ttl = 1s, .wait = 60s}).outcome,
               Outcome::closed);
   });
-  const bool in_time = told.wait_for(60s) == std::future_status::ready;
+  const bool in_time = granted.wait_for(60s) == std::future_status::ready;
   engine.close();
   first.join();
   second.join();
   EXPECT_TRUE(in_time);
-  EXPECT_EQ(told.get().outcome, Outcome::ok);
+  EXPECT_EQ(granted.get().outcome, Outcome::ok);
 }
 
-TEST(Engine, SweepSaysWhenItIsNeededNext) {
+TEST(Engine, SweepReturnsTheTimeOfTheNextSweep) {
   ManualClock clock;
   Engine engine({.gc_interval = 100s, .clock = &clock, .sweeper = false});
   EXPECT_EQ(engine.sweep(), clock.now() + 100s);

@@ -1,4 +1,5 @@
-// A journal that has failed: nobody hears of what a restart takes back, and nobody is left waiting.
+// After the journal has failed, results that a restart loses are not disclosed, and no wait
+// remains.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -22,14 +23,14 @@ class FailedJournalTest : public ::testing::Test {
  protected:
   void fail() { journal_.set_state(Journal::State::failed); }
   // A grant that was appended and will not become durable.
-  HoldId take_in_vain(std::string_view key) {
+  HoldId acquire_undurably(std::string_view key) {
     Batch batch(engine_);
     const Answer answer = batch.acquire({.key = key, .holder = "lost", .ttl = 30s});
     EXPECT_FALSE(engine_.is_durable(batch.commit()));
     return {.key = key, .holder = "lost", .fence = answer.grant.fence};
   }
-  HoldId take(std::string_view key) {
-    const HoldId hold = take_in_vain(key);
+  HoldId acquire(std::string_view key) {
+    const HoldId hold = acquire_undurably(key);
     journal_.sync();
     return hold;
   }
@@ -44,8 +45,8 @@ class FailedJournalTest : public ::testing::Test {
   Engine engine_{{.clock = &clock_, .journal = &journal_, .sweeper = false}};
 };
 
-TEST_F(FailedJournalTest, NothingIsToldOfAGrantThatWillBeLost) {
-  take_in_vain("k");
+TEST_F(FailedJournalTest, LostGrantIsNotDisclosed) {
+  acquire_undurably("k");
   fail();
   const FenceResult fence = engine_.fence("k");
   EXPECT_EQ(fence.outcome, Outcome::storage);
@@ -56,8 +57,8 @@ TEST_F(FailedJournalTest, NothingIsToldOfAGrantThatWillBeLost) {
   EXPECT_FALSE(status.key.has_value());
 }
 
-TEST_F(FailedJournalTest, WhoAsksMeanwhileHearsThatItFailed) {
-  take_in_vain("k");
+TEST_F(FailedJournalTest, ReadsThatWaitForTheJournalReturnStorage) {
+  acquire_undurably("k");
   auto fence = std::async(std::launch::async, [&] { return engine_.fence("k").outcome; });
   auto status = std::async(std::launch::async, [&] { return engine_.status({}, "k").outcome; });
   EXPECT_EQ(fence.wait_for(10ms), std::future_status::timeout) << "it is not durable";
@@ -66,22 +67,22 @@ TEST_F(FailedJournalTest, WhoAsksMeanwhileHearsThatItFailed) {
   EXPECT_EQ(status.get(), Outcome::storage);
 }
 
-TEST_F(FailedJournalTest, WhatWasDurableIsTold) {
-  const HoldId held = take("k");
+TEST_F(FailedJournalTest, DurableHoldsCanBeRead) {
+  const HoldId held = acquire("k");
   fail();
   EXPECT_EQ(engine_.fence("k")->fence, held.fence);
   EXPECT_EQ(engine_.status(Kind::lock, "k")->holds.at(0).fence, held.fence);
 }
 
-TEST_F(FailedJournalTest, ALeaseThatEndsAfterwardsHasNotEnded) {
-  take("k");
+TEST_F(FailedJournalTest, ExpiryAfterTheFailureIsNotDisclosed) {
+  acquire("k");
   fail();
   clock_.advance(31s);
   EXPECT_EQ(engine_.fence("k").outcome, Outcome::storage);
   EXPECT_EQ(engine_.status(Kind::lock, "k").outcome, Outcome::storage);
 }
 
-TEST_F(FailedJournalTest, ARefusalNamesNobodyAndAGrantHasNoFence) {
+TEST_F(FailedJournalTest, LostGrantAndItsConflictAreNotDisclosed) {
   auto granted = std::async(
       std::launch::async, [&] { return engine_.acquire({.key = "k", .holder = "a", .ttl = 30s}); });
   while (journal_.events().empty()) std::this_thread::yield();
@@ -97,7 +98,7 @@ TEST_F(FailedJournalTest, ARefusalNamesNobodyAndAGrantHasNoFence) {
 }
 
 TEST_F(FailedJournalTest, BlockedCallsReturnAtOnce) {
-  take("k");
+  acquire("k");
   std::vector<std::future<Outcome>> calls;
   for (int i = 0; i < 3; ++i) {
     calls.push_back(std::async(std::launch::async, [&, holder = "h" + std::to_string(i)] {
@@ -111,8 +112,8 @@ TEST_F(FailedJournalTest, BlockedCallsReturnAtOnce) {
   for (auto& call : calls) EXPECT_EQ(call.get(), Outcome::storage);
 }
 
-TEST_F(FailedJournalTest, ListenersHearAtOnce) {
-  take("k");
+TEST_F(FailedJournalTest, ListenersAreNotifiedAtOnce) {
+  acquire("k");
   WaitRecorder when_durable;
   WaitRecorder at_commit(Listener::Delivery::at_commit);
   wait_for("k", when_durable);
@@ -129,9 +130,9 @@ TEST_F(FailedJournalTest, ListenersHearAtOnce) {
   EXPECT_EQ(engine_.stats().lock_waiters, 0u);
 }
 
-// The grant was made, and its waiter hears of the failure alone.
-TEST_F(FailedJournalTest, AWaitThatWasGrantedInVainTellsNoFence) {
-  const HoldId held = take("k");
+// The waiter was granted the lock, but only learns of the failure.
+TEST_F(FailedJournalTest, LostGrantOfAWaiterEndsAsStorage) {
+  const HoldId held = acquire("k");
   WaitRecorder next;
   wait_for("k", next);
   Batch batch(engine_);
@@ -144,8 +145,8 @@ TEST_F(FailedJournalTest, AWaitThatWasGrantedInVainTellsNoFence) {
   EXPECT_EQ(next.fence_of(), 0u);
 }
 
-TEST_F(FailedJournalTest, NobodyJoinsAQueueAfterwards) {
-  take("k");
+TEST_F(FailedJournalTest, NewWaitsAreRejected) {
+  acquire("k");
   fail();
   WaitRecorder late;
   Batch batch(engine_);

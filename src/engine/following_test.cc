@@ -1,4 +1,4 @@
-// An engine that follows another, and then leads.
+// An engine that follows a leader, and then leads.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -27,7 +27,7 @@ class FollowingTest : public testing::Test {
   }
   bool follow(const std::vector<Event>& events) { return journal_.follow(events); }
 
-  // Held until then, to the nanosecond. Returns the next fence.
+  // Expects that the key is held for exactly `left`. Returns the next fence.
   Fence expect_free_after(Duration left, std::string_view key) {
     const AcquireRequest request{.key = key, .holder = "b", .ttl = 1s};
     clock_.advance(left - 1ns);
@@ -48,14 +48,14 @@ class FollowingTest : public testing::Test {
   Engine engine_{follower()};
 };
 
-TEST_F(FollowingTest, RefusesWhatAsksForALeader) {
+TEST_F(FollowingTest, FollowerRejectsRequestsForALeader) {
   ASSERT_TRUE(follow({granted("k", 7, 1s)}));
   EXPECT_EQ(engine_.acquire({.key = "x", .holder = "b", .ttl = 1s}).outcome, Outcome::not_leader);
   EXPECT_EQ(engine_.renew({.key = "k", .holder = "a", .fence = 7}).outcome, Outcome::not_leader);
   EXPECT_EQ(engine_.release({.key = "k", .holder = "a", .fence = 7}), Outcome::not_leader);
 }
 
-TEST_F(FollowingTest, ShowsWhatIsHeldAndEndsNothing) {
+TEST_F(FollowingTest, FollowerShowsHoldsAndEndsNone) {
   ASSERT_TRUE(follow({granted("k", 7, 1s)}));
   clock_.advance(1h);
   engine_.sweep();
@@ -69,40 +69,40 @@ TEST_F(FollowingTest, ShowsWhatIsHeldAndEndsNothing) {
   EXPECT_FALSE(engine_.status(Kind::lock, "k"));
 }
 
-TEST_F(FollowingTest, ShowsWhatIsLeftOfALease) {
+TEST_F(FollowingTest, FollowerShowsTheRemainingLease) {
   ASSERT_TRUE(follow({granted("k", 7, 10s)}));
   clock_.advance(3s);
   const auto status = engine_.status(Kind::lock, "k");
   ASSERT_TRUE(status);
   EXPECT_EQ(status->holds.at(0).remaining, 7s);
   EXPECT_EQ(status->holds.at(0).held, 3s);
-  ListCursor place;
-  engine_.list_some(place, 10, [](const KeyStatus& key) {
+  ListCursor cursor;
+  engine_.list_some(cursor, 10, [](const KeyStatus& key) {
     EXPECT_EQ(key.holds.at(0).remaining, 7s);
     EXPECT_EQ(key.holds.at(0).held, 3s);
   });
 }
 
-TEST_F(FollowingTest, RefusesWhatContradicts) {
+TEST_F(FollowingTest, FollowerRejectsContradictoryEvents) {
   EXPECT_TRUE(follow({granted("k", 7, 1s)}));
-  EXPECT_TRUE(follow({granted("k", 7, 1s)}));  // once more is no news
+  EXPECT_TRUE(follow({granted("k", 7, 1s)}));  // repeated: no contradiction
   EXPECT_FALSE(follow({granted("k", 8, 1s)}));
 }
 
-// The renewal reaches the follower by an event, or by a snapshot.
-TEST_F(FollowingTest, ALeaseThatWasRenewedForLongerIsThatLong) {
+// The follower learns of the renewal by an event or by a snapshot.
+TEST_F(FollowingTest, LongerRenewedLeaseSurvivesFailover) {
   for (const bool by_snapshot : {false, true}) {
     ManualClock clock;
-    ForgetfulJournal its_journal;
+    ForgetfulJournal leader_journal;
     ForgetfulJournal journal;
     journal.set_state(Journal::State::following);
     Engine engine({.clock = &clock, .journal = &journal, .sweeper = false});
-    Engine leader({.clock = &clock, .journal = &its_journal, .sweeper = false});
+    Engine leader({.clock = &clock, .journal = &leader_journal, .sweeper = false});
     const GrantResult grant = leader.acquire({.key = "k", .holder = "a", .ttl = 1s});
     const HoldId hold{.key = "k", .holder = "a", .fence = grant->fence};
     ASSERT_EQ(leader.renew(hold, 10s).outcome, Outcome::ok);
-    const std::size_t snapshot = its_journal.describe();
-    std::vector<Event> events = its_journal.events();
+    const std::size_t snapshot = leader_journal.describe();
+    std::vector<Event> events = leader_journal.events();
     if (by_snapshot) {
       events.erase(events.begin(), events.begin() + static_cast<std::ptrdiff_t>(snapshot));
     } else {
@@ -114,20 +114,20 @@ TEST_F(FollowingTest, ALeaseThatWasRenewedForLongerIsThatLong) {
     clock.advance(10s - 1ns);
     engine.sweep();
     EXPECT_EQ(engine.acquire({.key = "k", .holder = "b", .ttl = 1s}).outcome, Outcome::held);
-    // A renewal without a lease takes that of the grant.
+    // A renewal without `ttl` uses the grant's own lease.
     EXPECT_EQ(engine.renew(hold)->ttl, 1s);
   }
 }
 
-// However often another leads: none begins it anew.
-TEST_F(FollowingTest, ALeaseEndsWhenItsTimeSinceTheTellingIsOver) {
+// A failover does not restart the lease.
+TEST_F(FollowingTest, LeaseContinuesAfterFailover) {
   ASSERT_TRUE(follow({granted("k", 7, 10s)}));
   clock_.advance(6s);
   journal_.lead(0, 2s);
   EXPECT_GT(expect_free_after(4s, "k"), 7);
 }
 
-TEST_F(FollowingTest, CountsFromTheLastRenewal) {
+TEST_F(FollowingTest, LeaseCountsFromTheLastRenewal) {
   ASSERT_TRUE(follow({granted("k", 7, 10s)}));
   clock_.advance(6s);
   Event renewed = granted("k", 7, 10s);
@@ -138,8 +138,8 @@ TEST_F(FollowingTest, CountsFromTheLastRenewal) {
   expect_free_after(5s, "k");
 }
 
-// Whoever lives could not renew while nobody led.
-TEST_F(FollowingTest, LeavesEnoughOfALeaseToRenewIt) {
+// Holders could not renew while there was no leader.
+TEST_F(FollowingTest, NewLeaderLeavesTimeForRenewals) {
   ASSERT_TRUE(follow({granted("long", 7, 10s), granted("short", 8, 1s)}));
   clock_.advance(1h);
   journal_.lead(0, 2s);
@@ -151,7 +151,7 @@ TEST_F(FollowingTest, LeavesEnoughOfALeaseToRenewIt) {
   EXPECT_EQ(engine_.acquire({.key = "long", .holder = "b", .ttl = 1s}).outcome, Outcome::held);
 }
 
-TEST_F(FollowingTest, FencesGoOnAboveAllThatWereSeenOfAnyKey) {
+TEST_F(FollowingTest, FencesContinueAboveTheLargestOfAnyKey) {
   ASSERT_TRUE(follow({granted("k", 7, 10s), {.type = Event::Type::fence_floor, .fence = 90}}));
   journal_.lead();
   for (const char* key : {"a", "b", "c", "d", "e", "f"}) {
@@ -159,8 +159,8 @@ TEST_F(FollowingTest, FencesGoOnAboveAllThatWereSeenOfAnyKey) {
   }
 }
 
-// Those of a server that keeps nothing begin with the clock too.
-TEST_F(FollowingTest, FencesOfAChainThatBeginsAreAboveThoseOfAServerWithoutOne) {
+// Fences of a server without a journal start from the clock.
+TEST_F(FollowingTest, FencesOfANewClusterExceedThoseOfAServerWithoutAJournal) {
   clock_.advance(std::chrono::hours(24 * 365 * 56));
   Engine alone({.clock = &clock_, .sweeper = false});
   const Fence before = alone.acquire({.key = "k", .holder = "a", .ttl = 1s})->fence;
@@ -170,7 +170,7 @@ TEST_F(FollowingTest, FencesOfAChainThatBeginsAreAboveThoseOfAServerWithoutOne) 
   EXPECT_GT(engine_.acquire({.key = "k", .holder = "a", .ttl = 1s})->fence, before);
 }
 
-TEST_F(FollowingTest, FencesOfAChainGoOnWhateverTheClockSays) {
+TEST_F(FollowingTest, FencesContinueRegardlessOfTheClock) {
   clock_.advance(std::chrono::hours(24 * 365 * 56));
   ASSERT_TRUE(follow({granted("k", 7, 10s)}));
   journal_.lead(1);
@@ -193,15 +193,15 @@ TEST(FenceFloor, IsBelowEveryFence) {
   EXPECT_THROW(Engine({.fence_floor = kFenceMax + 1}), std::invalid_argument);
 }
 
-TEST_F(FollowingTest, KnowsOfNoKeyThatItsFenceIsLessThanTheFloor) {
+TEST_F(FollowingTest, UnknownKeyHasTheFenceFloor) {
   ASSERT_TRUE(follow({{.type = Event::Type::fence_floor, .fence = 90}}));
   for (const char* key : {"a", "b", "c", "d", "e", "f"}) {
     EXPECT_EQ(engine_.fence(key)->fence, 90) << key;
   }
 }
 
-// It appends something that changes nothing: only who still leads can.
-TEST_F(FollowingTest, ABarrierRestsOnWhatIsAppendedAfterIt) {
+// The barrier appends an event, which only the current leader can.
+TEST_F(FollowingTest, BarrierDependsOnALaterEvent) {
   Batch batch(engine_);
   batch.barrier();
   EXPECT_EQ(batch.commit(), 0);
@@ -220,12 +220,12 @@ TEST_F(FollowingTest, ABarrierRestsOnWhatIsAppendedAfterIt) {
   EXPECT_TRUE(next.follow(journal_.events()));
 }
 
-// Nothing has been appended since it leads, and still its answers rest on that it does.
-TEST_F(FollowingTest, RestsEveryAnswerOnItsBeginning) {
+// Before the new leader appends anything, its answers depend on its leadership.
+TEST_F(FollowingTest, AnswersDependOnTheLeadersFirstPosition) {
   ASSERT_TRUE(follow({granted("k", 7, 10s)}));
   journal_.lead(5);
-  ListCursor place;
-  EXPECT_EQ(engine_.list_some(place, 10, [](const KeyStatus&) {}), 5);
+  ListCursor cursor;
+  EXPECT_EQ(engine_.list_some(cursor, 10, [](const KeyStatus&) {}), 5);
 }
 
 }  // namespace

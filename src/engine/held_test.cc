@@ -1,4 +1,4 @@
-// What Engine::hold() keeps: renewed in time, lost once and for good, released with its scope.
+// Engine::hold(): renewal, loss, and release with the scope.
 #include "lockd/held.h"
 
 #include <gtest/gtest.h>
@@ -24,13 +24,13 @@ AcquireRequest request_for(std::string_view key, Duration ttl = 60s, Duration wa
   return {.key = key, .holder = "me", .ttl = ttl, .wait = wait};
 }
 
-bool can_be_had(Engine& engine, std::string_view key) {
+bool is_free(Engine& engine, std::string_view key) {
   const GrantResult grant = engine.acquire({.key = key, .holder = "other", .ttl = 60s});
   if (grant) engine.release({.key = key, .holder = "other", .fence = grant->fence});
   return static_cast<bool>(grant);
 }
 
-TEST(Held, IsHeldForAsLongAsItsScope) {
+TEST(Held, IsReleasedWithItsScope) {
   Engine engine;
   {
     const HeldResult held = engine.hold(request_for("k"));
@@ -39,12 +39,12 @@ TEST(Held, IsHeldForAsLongAsItsScope) {
     EXPECT_FALSE(held->loss());
     EXPECT_EQ(held->keys(), std::vector<std::string>{"k"});
     EXPECT_EQ(held->fence(), engine.fence("k")->fence);
-    EXPECT_FALSE(can_be_had(engine, "k"));
+    EXPECT_FALSE(is_free(engine, "k"));
   }
-  EXPECT_TRUE(can_be_had(engine, "k"));
+  EXPECT_TRUE(is_free(engine, "k"));
 }
 
-TEST(Held, SaysWhoIsInTheWay) {
+TEST(Held, RejectionNamesTheHolder) {
   Engine engine;
   const HeldResult first = engine.hold(request_for("k"));
   const HeldResult second = engine.hold({.key = "k", .holder = "late", .ttl = 60s});
@@ -58,7 +58,7 @@ TEST(Held, SaysWhoIsInTheWay) {
             Outcome::invalid_holder);
 }
 
-TEST(Held, WaitsAndTheWaitIsGivenUp) {
+TEST(Held, WaitIsGrantedOrCancelled) {
   Engine engine;
   HeldResult first = engine.hold(request_for("k"));
   HeldResult second;
@@ -79,7 +79,7 @@ TEST(Held, WaitsAndTheWaitIsGivenUp) {
   EXPECT_EQ(first.outcome, Outcome::cancelled);
 }
 
-TEST(Held, RenewsItself) {
+TEST(Held, IsRenewedAfterAThirdOfItsLease) {
   Engine engine;
   const HeldResult held = engine.hold(request_for("k", 3s));
   ASSERT_TRUE(held);
@@ -87,10 +87,10 @@ TEST(Held, RenewsItself) {
   ASSERT_TRUE(eventually([&] { return held->expires_at() > granted_until; }));
   EXPECT_GE(engine.now(), granted_until - 2s) << "at a third of the lease, and not before";
   EXPECT_TRUE(held->is_held());
-  EXPECT_FALSE(can_be_had(engine, "k"));
+  EXPECT_FALSE(is_free(engine, "k"));
 }
 
-TEST(Held, OfManyIsRenewedByOneThread) {
+TEST(Held, ManyAreRenewedByOneThread) {
   Engine engine;
   std::vector<Held> all;
   std::vector<std::string> names;
@@ -103,26 +103,26 @@ TEST(Held, OfManyIsRenewedByOneThread) {
   EXPECT_EQ(engine.stats().expiries, 0U);
 }
 
-TEST(Held, IsLostWhenAnAdminEndsIt) {
+TEST(Held, RevocationIsALoss) {
   Engine engine;
-  std::atomic<int> told = 0;
+  std::atomic<int> notified = 0;
   std::atomic<Outcome> how = Outcome::ok;
   HeldResult held = engine.hold(request_for("k", 1500ms), {}, [&](Outcome loss) {
     how = loss;
-    ++told;
+    ++notified;
   });
   ASSERT_TRUE(held);
   ASSERT_TRUE(engine.revoke({.key = "k", .reason = "a test", .by = "admin"}));
-  ASSERT_TRUE(eventually([&] { return told == 1; }));
+  ASSERT_TRUE(eventually([&] { return notified == 1; }));
   EXPECT_EQ(how, Outcome::expired);
   EXPECT_TRUE(held->lost().stop_requested());
   EXPECT_FALSE(held->is_held());
   EXPECT_EQ(held->loss(), Outcome::expired);
   EXPECT_EQ(held->release(), Outcome::expired);
-  EXPECT_TRUE(can_be_had(engine, "k"));
+  EXPECT_TRUE(is_free(engine, "k"));
 }
 
-TEST(Held, IsLostWhenSomebodyElseHasItByNow) {
+TEST(Held, GrantToAnotherHolderIsALoss) {
   Engine engine;
   const HeldResult held = engine.hold(request_for("k", 1500ms));
   ASSERT_TRUE(engine.revoke({.key = "k"}));
@@ -130,12 +130,12 @@ TEST(Held, IsLostWhenSomebodyElseHasItByNow) {
   ASSERT_TRUE(other);
   ASSERT_TRUE(eventually([&] { return held->lost().stop_requested(); }));
   EXPECT_EQ(held->loss(), Outcome::stale);
-  EXPECT_TRUE(other->is_held()) << "what was lost is not released by who lost it";
-  EXPECT_FALSE(can_be_had(engine, "k"));
+  EXPECT_TRUE(other->is_held()) << "the old holder must not release the new hold";
+  EXPECT_FALSE(is_free(engine, "k"));
 }
 
-// The process stood still for longer than the lease.
-TEST(Held, IsOverAtTheEndOfItsLeaseForGood) {
+// The process was paused for longer than the lease.
+TEST(Held, EndOfTheLeaseIsFinal) {
   ManualClock clock;
   Engine engine({.clock = &clock, .sweeper = false});
   const HeldResult held = engine.hold(request_for("k", 60s));
@@ -146,10 +146,10 @@ TEST(Held, IsOverAtTheEndOfItsLeaseForGood) {
   EXPECT_FALSE(held->is_held());
   EXPECT_EQ(held->loss(), Outcome::expired);
   ASSERT_TRUE(eventually([&] { return held->lost().stop_requested(); }));
-  EXPECT_TRUE(can_be_had(engine, "k"));
+  EXPECT_TRUE(is_free(engine, "k"));
 }
 
-TEST(Held, BelievesInARenewalWhenItIsDurable) {
+TEST(Held, RenewalCountsOnceDurable) {
   ManualClock clock;
   ForgetfulJournal journal(ForgetfulJournal::Sync::by_hand);
   Engine engine({.clock = &clock, .journal = &journal, .sweeper = false});
@@ -167,80 +167,80 @@ TEST(Held, BelievesInARenewalWhenItIsDurable) {
   const std::uint64_t renewals = engine.stats().renewals;
   clock.advance(30s);
   ASSERT_TRUE(eventually([&] { return engine.stats().renewals > renewals; }));
-  EXPECT_EQ(held->expires_at(), granted_until) << "a crash could undo it";
+  EXPECT_EQ(held->expires_at(), granted_until) << "a crash could lose the renewal";
   journal.sync();
   ASSERT_TRUE(eventually([&] { return held->expires_at() > granted_until; }));
   clock.advance(25s);
   ASSERT_TRUE(eventually([&] { return engine.stats().renewals > renewals + 1; }));
   clock.advance(36s);
-  EXPECT_FALSE(held->is_held()) << "renewed, and not durably so before its end";
+  EXPECT_FALSE(held->is_held()) << "the renewal was not durable before the end of the lease";
   journal.sync();
-  EXPECT_FALSE(held->is_held()) << "over is over";
+  EXPECT_FALSE(held->is_held()) << "the end is final";
   syncs = std::jthread([&](const std::stop_token& stop) {
     while (!stop.stop_requested()) journal.sync();
   });
-  ASSERT_TRUE(eventually([&] { return can_be_had(engine, "k"); })) << "it is given back";
+  ASSERT_TRUE(eventually([&] { return is_free(engine, "k"); })) << "the hold is released";
 }
 
-TEST(Held, TheCallbackMayDestroyIt) {
+TEST(Held, CallbackMayDestroyTheHeld) {
   Engine engine;
   std::optional<Held> held;
-  std::atomic<bool> told = false;
+  std::atomic<bool> notified = false;
   held.emplace(std::move(engine
                              .hold(request_for("k", 600ms), {},
                                    [&](Outcome) {
                                      held.reset();
-                                     told = true;
+                                     notified = true;
                                    })
                              .held));
   ASSERT_TRUE(engine.revoke({.key = "k"}));
-  ASSERT_TRUE(eventually([&] { return told.load(); }));
+  ASSERT_TRUE(eventually([&] { return notified.load(); }));
   EXPECT_FALSE(held.has_value());
 }
 
-TEST(Held, AReleaseIsToldOnceAndNobodyIsCalledAfterIt) {
+TEST(Held, ReleaseIsNoLossAndIdempotent) {
   Engine engine;
-  std::atomic<int> told = 0;
-  HeldResult held = engine.hold(request_for("k", 300ms), {}, [&](Outcome) { ++told; });
+  std::atomic<int> notified = 0;
+  HeldResult held = engine.hold(request_for("k", 300ms), {}, [&](Outcome) { ++notified; });
   EXPECT_EQ(held->release(), Outcome::ok);
   EXPECT_EQ(held->release(), Outcome::ok);
   EXPECT_FALSE(held->is_held());
   EXPECT_FALSE(held->loss());
   std::this_thread::sleep_for(500ms);
-  EXPECT_EQ(told, 0);
+  EXPECT_EQ(notified, 0);
   EXPECT_FALSE(held->lost().stop_requested());
   Held nothing;
   EXPECT_EQ(nothing.release(), Outcome::expired);
   EXPECT_FALSE(nothing.is_held());
 }
 
-TEST(Held, MovesLikeAnyValue) {
+TEST(Held, MoveAssignmentReleasesTheOldHold) {
   Engine engine;
   Held first = std::move(engine.hold(request_for("a")).held);
   Held second = std::move(engine.hold(request_for("b")).held);
   first = std::move(second);
-  EXPECT_TRUE(can_be_had(engine, "a")) << "what it held before is released";
-  EXPECT_FALSE(can_be_had(engine, "b"));
+  EXPECT_TRUE(is_free(engine, "a")) << "the old hold is released";
+  EXPECT_FALSE(is_free(engine, "b"));
   EXPECT_TRUE(first.is_held());
 }
 
-TEST(Held, SeveralKeysAreHeldAndLostTogether) {
+TEST(Held, SeveralKeysAreRenewedAndLostTogether) {
   Engine engine;
-  std::atomic<bool> told = false;
+  std::atomic<bool> notified = false;
   const HeldResult held = engine.hold_all(
       {.keys = {"a", {"s", Kind::semaphore, Mode::exclusive, 2, 2}}, .holder = "me", .ttl = 1500ms},
-      {}, [&](Outcome) { told = true; });
+      {}, [&](Outcome) { notified = true; });
   ASSERT_TRUE(held);
   EXPECT_EQ(held->keys(), (std::vector<std::string>{"a", "s"}));
   const Time granted_until = held->expires_at();
   ASSERT_TRUE(eventually([&] { return held->expires_at() > granted_until; }));
   EXPECT_EQ(engine.hold_all({.keys = {"b", "a"}, .holder = "x", .ttl = 1s}).conflicts.size(), 1U);
   ASSERT_TRUE(engine.revoke({.key = "s", .kind = Kind::semaphore}));
-  ASSERT_TRUE(eventually([&] { return told.load(); }));
-  EXPECT_TRUE(can_be_had(engine, "a")) << "the rest is given back";
+  ASSERT_TRUE(eventually([&] { return notified.load(); }));
+  EXPECT_TRUE(is_free(engine, "a")) << "the other key is released";
 }
 
-TEST(Held, IsLostWithItsEngine) {
+TEST(Held, DestroyedEngineIsALoss) {
   std::optional<Engine> engine(std::in_place);
   HeldResult held = engine->hold(request_for("k"));
   HeldResult late;

@@ -1,4 +1,4 @@
-// What happened, over all shards: the latest first, by whom and to what, and what it rests on.
+// Engine::history() over all shards, and Engine::ages().
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -21,23 +21,23 @@ class EngineHistoryTest : public ::testing::Test {
   EngineOptions options() {
     return {.history_size = 4 * 1024 * 1024, .clock = &clock_, .sweeper = false};
   }
-  using Told = std::vector<std::string>;
-  // "key holder"
-  static Told read(const Engine& engine, const HistoryQuery& query = {}) {
-    Told told;
+  using Texts = std::vector<std::string>;
+  // Each event as "key holder".
+  static Texts read(const Engine& engine, const HistoryQuery& query = {}) {
+    Texts texts;
     engine.history(query, [&](const KeyEvent& event) {
-      told.push_back(std::string(event.key) + ' ' + event.holder);
+      texts.push_back(std::string(event.key) + ' ' + event.holder);
     });
-    return told;
+    return texts;
   }
 
   ManualClock clock_;
-  DeafListener nobody_;
+  NullListener null_listener_;
 };
 
-TEST_F(EngineHistoryTest, TellsTheLatestFirstOverAllShards) {
+TEST_F(EngineHistoryTest, LatestEventsOfAllShardsComeFirst) {
   Engine engine(options());
-  Told expected;
+  Texts expected;
   for (int i = 0; i < 500; ++i) {
     clock_.advance(1ns);
     const std::string key = "k" + std::to_string(i);
@@ -49,15 +49,15 @@ TEST_F(EngineHistoryTest, TellsTheLatestFirstOverAllShards) {
   expected.resize(7);
   EXPECT_EQ(read(engine, {.events_max = 7}), expected);
   EXPECT_EQ(read(engine, {.events_max = 1000}).size(), 500u);
-  EXPECT_EQ(read(engine, {.events_max = 0}), Told{});
+  EXPECT_EQ(read(engine, {.events_max = 0}), Texts{});
 }
 
-// What happened at one instant is in order too, though it lies in different rings.
-TEST_F(EngineHistoryTest, AnInstantHasItsOrder) {
+// The events lie in different rings.
+TEST_F(EngineHistoryTest, EventsOfOneInstantAreInOrder) {
   Engine engine(options());
   Batch batch(engine);
   batch.acquire({.key = "k", .holder = "a", .ttl = 5s});
-  batch.acquire({.key = "k", .holder = "b", .ttl = 5s, .wait = 60s}, &nobody_, 1);
+  batch.acquire({.key = "k", .holder = "b", .ttl = 5s, .wait = 60s}, &null_listener_, 1);
   clock_.advance(5s);
   engine.sweep();
   std::vector<Type> types;
@@ -65,7 +65,7 @@ TEST_F(EngineHistoryTest, AnInstantHasItsOrder) {
   EXPECT_EQ(types, (std::vector<Type>{Type::granted, Type::expired, Type::queued, Type::granted}));
 }
 
-TEST_F(EngineHistoryTest, AnswersWhatIsAskedFor) {
+TEST_F(EngineHistoryTest, FiltersSelectEvents) {
   Engine engine(options());
   Session session{.id = 17};
   EXPECT_TRUE(engine.acquire({.key = "app/a", .holder = "ann", .ttl = 5s}));
@@ -75,20 +75,20 @@ TEST_F(EngineHistoryTest, AnswersWhatIsAskedFor) {
   EXPECT_TRUE(engine.acquire({.key = "web/c", .holder = "ann", .ttl = 1h}));
   clock_.advance(4s);
   engine.sweep();
-  EXPECT_EQ(read(engine, {.key = "app/a"}), (Told{"app/a ann", "app/a ann"}));
-  EXPECT_EQ(read(engine, {.key = "app"}), Told{});
-  EXPECT_EQ(read(engine, {.holder = "tcp:17"}), Told{"app/b tcp:17"});
-  EXPECT_EQ(read(engine, {.holder = "tcp:1"}), Told{});
-  EXPECT_EQ(read(engine, {.holder = "ann", .type = Type::expired}), Told{"app/a ann"});
-  EXPECT_EQ(read(engine, {.session = 17}), Told{"app/b tcp:17"});
+  EXPECT_EQ(read(engine, {.key = "app/a"}), (Texts{"app/a ann", "app/a ann"}));
+  EXPECT_EQ(read(engine, {.key = "app"}), Texts{});
+  EXPECT_EQ(read(engine, {.holder = "tcp:17"}), Texts{"app/b tcp:17"});
+  EXPECT_EQ(read(engine, {.holder = "tcp:1"}), Texts{});
+  EXPECT_EQ(read(engine, {.holder = "ann", .type = Type::expired}), Texts{"app/a ann"});
+  EXPECT_EQ(read(engine, {.session = 17}), Texts{"app/b tcp:17"});
   EXPECT_EQ(read(engine, {.since = later}).size(), 3u);
-  EXPECT_EQ(read(engine, {.since = later + 1ns}), Told{"app/a ann"});
-  EXPECT_EQ(read(engine, {.prefixes = {"web/", "x"}}), Told{"web/c ann"});
-  EXPECT_EQ(read(engine, {.key = "app/a", .prefixes = {"web/"}}), Told{});
-  EXPECT_EQ(read(engine, {.client = "ann@host:1"}), Told{});
+  EXPECT_EQ(read(engine, {.since = later + 1ns}), Texts{"app/a ann"});
+  EXPECT_EQ(read(engine, {.prefixes = {"web/", "x"}}), Texts{"web/c ann"});
+  EXPECT_EQ(read(engine, {.key = "app/a", .prefixes = {"web/"}}), Texts{});
+  EXPECT_EQ(read(engine, {.client = "ann@host:1"}), Texts{});
 }
 
-TEST_F(EngineHistoryTest, ARefusalForWantOfKeysIsToldOnce) {
+TEST_F(EngineHistoryTest, MaxKeysRejectionIsRecordedOnce) {
   EngineOptions few = options();
   few.keys_max = 1;
   Engine engine(few);
@@ -99,8 +99,7 @@ TEST_F(EngineHistoryTest, ARefusalForWantOfKeysIsToldOnce) {
   EXPECT_EQ(why, std::vector<Outcome>{Outcome::max_keys});
 }
 
-// Nobody is told before it is durable.
-TEST_F(EngineHistoryTest, SaysWhatItRestsOn) {
+TEST_F(EngineHistoryTest, ReturnsTheDurablePositionOfTheEvents) {
   ForgetfulJournal journal(ForgetfulJournal::Sync::by_hand);
   EngineOptions kept = options();
   kept.journal = &journal;
@@ -114,23 +113,21 @@ TEST_F(EngineHistoryTest, SaysWhatItRestsOn) {
   journal.sync();
 }
 
-TEST_F(EngineHistoryTest, IsOffUnlessASizeIsGiven) {
+TEST_F(EngineHistoryTest, IsOffByDefault) {
   Engine engine({.clock = &clock_, .sweeper = false});
   EXPECT_TRUE(engine.acquire({.key = "k", .holder = "a", .ttl = 1h}));
-  EXPECT_EQ(read(engine), Told{});
+  EXPECT_EQ(read(engine), Texts{});
 }
 
-// Ages.
-
-TEST_F(EngineHistoryTest, AgesAreLookedAtInIntervalsAndGrowBetweenThem) {
-  EngineOptions looking = options();
-  looking.age_interval = 1s;
-  Engine engine(looking);
+TEST_F(EngineHistoryTest, AgesAreScannedInIntervalsAndGrowBetweenThem) {
+  EngineOptions scanning = options();
+  scanning.age_interval = 1s;
+  Engine engine(scanning);
   Batch batch(engine);
   EXPECT_EQ(engine.ages().oldest_hold.key, "");
   batch.acquire({.key = "k", .holder = "a", .ttl = 1h});
   clock_.advance(500ms);
-  batch.acquire({.key = "k", .holder = "b", .ttl = 5s, .wait = 1h}, &nobody_, 1);
+  batch.acquire({.key = "k", .holder = "b", .ttl = 5s, .wait = 1h}, &null_listener_, 1);
   EXPECT_EQ(engine.sweep(), clock_.now() + 1s);
   clock_.advance(300ms);
   engine.sweep();
@@ -147,14 +144,14 @@ TEST_F(EngineHistoryTest, AgesAreLookedAtInIntervalsAndGrowBetweenThem) {
   EXPECT_EQ(engine.ages().longest_queue.waiters, 0u);
 }
 
-// More keys than are looked at in one interval: an eighth of them, and in the end all.
-TEST_F(EngineHistoryTest, ManyKeysAreLookedAtInSeveralIntervals) {
+// An interval scans an eighth of the keys if there are more than one interval's minimum.
+TEST_F(EngineHistoryTest, ManyKeysAreScannedInSeveralIntervals) {
   constexpr int kKeys = 100'000;
-  EngineOptions looking = options();
-  looking.age_interval = 1s;
-  looking.slow_hold = 10s;
-  looking.history_size = 64 * 1024 * 1024;
-  Engine engine(looking);
+  EngineOptions scanning = options();
+  scanning.age_interval = 1s;
+  scanning.slow_hold = 10s;
+  scanning.history_size = 64 * 1024 * 1024;
+  Engine engine(scanning);
   {
     Batch batch(engine);
     for (int i = 0; i < kKeys; ++i) {

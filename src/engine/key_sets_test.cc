@@ -1,4 +1,4 @@
-// Several keys in one step: all of them or none, in order, under one fence.
+// Several keys in one step: all or none, in order, under one fence.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -64,7 +64,7 @@ class KeySetTest : public ::testing::Test {
   std::optional<Engine> engine_{std::in_place, options()};
 };
 
-TEST_F(KeySetTest, ARepeatedRequestSaysTheShortestOfTheLeases) {
+TEST_F(KeySetTest, RepeatedRequestReturnsTheShortestLease) {
   const Fence fence = ask({"a", "b"}, "cart").grant.fence;
   EXPECT_TRUE(engine_->renew({.key = "a", .holder = "cart", .fence = fence}, 90s));
   const Answer again = ask({"a", "b"}, "cart");
@@ -73,9 +73,9 @@ TEST_F(KeySetTest, ARepeatedRequestSaysTheShortestOfTheLeases) {
   EXPECT_EQ(again.grant.expires_at, clock_.now() + 30s);
 }
 
-// Its place in b's queue is in another shard than the one where it is cancelled. Whoever is behind
-// it is granted b in the last instant of their wait.
-TEST_F(KeySetTest, OneThatHasEndedStandsInNobodysWay) {
+// The set is cancelled in one shard and also queued for b in another. The next waiter for b is
+// granted in the last instant of its wait.
+TEST_F(KeySetTest, CancelledSetDoesNotBlockLaterWaiters) {
   ask_one("a", "x");
   ask_one("b", "y");
   const Answer set = ask({"a", "b"}, "cart", 60s, 1);
@@ -86,7 +86,7 @@ TEST_F(KeySetTest, OneThatHasEndedStandsInNobodysWay) {
   EXPECT_EQ(listener_.outcome_of(2), Outcome::ok);
 }
 
-TEST_F(KeySetTest, ASetIsOfOneTo64DifferentKeys) {
+TEST_F(KeySetTest, SetHasOneTo64DifferentKeys) {
   std::vector<std::string> names;
   for (int i = 0; i < 65; ++i) names.push_back("k" + std::to_string(i));
   std::vector<SetItem> keys(names.begin(), names.end());
@@ -102,7 +102,7 @@ TEST_F(KeySetTest, ASetIsOfOneTo64DifferentKeys) {
   EXPECT_FALSE(engine_->status(Kind::lock, "b"));
 }
 
-TEST_F(KeySetTest, WaitsInEveryQueueAndIsGrantedWhenItIsFirstInAll) {
+TEST_F(KeySetTest, SetIsGrantedWhenFirstInAllQueues) {
   const Fence a = ask_one("a", "x").grant.fence;
   const Fence b = ask_one("b", "y").grant.fence;
   ask_one("a", "z", 60s, 1);
@@ -121,7 +121,7 @@ TEST_F(KeySetTest, WaitsInEveryQueueAndIsGrantedWhenItIsFirstInAll) {
   EXPECT_EQ(holders("c"), 1u);
 }
 
-TEST_F(KeySetTest, AWaitIsCut) {
+TEST_F(KeySetTest, WaitIsCutToSetWaitMax) {
   engine_.emplace(
       EngineOptions{.set_wait_max = 5s, .clock = &clock_, .sweeper = false, .hash_seed = 1});
   ask_one("a", "x");
@@ -132,7 +132,7 @@ TEST_F(KeySetTest, AWaitIsCut) {
   EXPECT_EQ(listener_.outcome_of(1), Outcome::timeout);
 }
 
-TEST_F(KeySetTest, AmongThoseWhoShareTheAskerIsNamed) {
+TEST_F(KeySetTest, ConflictWithOwnSharedHoldNamesTheRequester) {
   for (const char* name : {"x", "cart", "y"}) ask_one("page", name, 0s, 0, Mode::shared);
   EXPECT_EQ(ask({{"page", Kind::lock, Mode::shared}, "b"}, "cart").outcome, Outcome::held);
   ASSERT_EQ(conflicts_.size(), 1u);
@@ -141,8 +141,8 @@ TEST_F(KeySetTest, AmongThoseWhoShareTheAskerIsNamed) {
   EXPECT_EQ(conflicts_[0].conflict.holders, 3u);
 }
 
-// It has all of them, but not as it asked.
-TEST_F(KeySetTest, TwiceInTheQueueInAnotherModeIsAMismatch) {
+// The holder has all keys, but in another mode.
+TEST_F(KeySetTest, QueuedTwiceInDifferentModesIsAMismatch) {
   const Fence a = ask_one("a", "x").grant.fence;
   ask({"a", "b"}, "cart", 60s, 1);
   ask({{"a", Kind::lock, Mode::shared}, "b"}, "cart", 60s, 2);
@@ -155,7 +155,7 @@ TEST_F(KeySetTest, TwiceInTheQueueInAnotherModeIsAMismatch) {
   EXPECT_TRUE(conflicts_[0].own);
 }
 
-TEST_F(KeySetTest, RenewsAllOrNoneAndReleasesWhatIsHeld) {
+TEST_F(KeySetTest, RenewsAllOrNoneAndReleasesHeldKeys) {
   const Fence fence = ask({"a", "b", "c"}, "cart").grant.fence;
   const SetId all{{"a", "b", "c"}, "cart", fence};
   clock_.advance(10s);
@@ -175,7 +175,7 @@ TEST_F(KeySetTest, RenewsAllOrNoneAndReleasesWhatIsHeld) {
   EXPECT_EQ(holders("a") + holders("c"), 0u);
 }
 
-TEST_F(KeySetTest, AtACapNoneIsJoinedAndNothingIsLeftBehind) {
+TEST_F(KeySetTest, RejectionAtACapLeavesNoPlace) {
   engine_.emplace(EngineOptions{.keys_max = 3,
                                 .waiters_max = 1,
                                 .holds_max = 4,
@@ -195,7 +195,7 @@ TEST_F(KeySetTest, AtACapNoneIsJoinedAndNothingIsLeftBehind) {
   EXPECT_EQ(engine_->stats().lock_waiters, 1u);
 }
 
-TEST_F(KeySetTest, ATryAtAFullQueueIsHeldOrRefusedAsAWaitIs) {
+TEST_F(KeySetTest, TryAtAFullQueueIsHeldOrMaxWaiters) {
   for (const bool is_refused : {false, true}) {
     EngineOptions one_waiter = options();
     one_waiter.waiters_max = 1;
@@ -210,8 +210,8 @@ TEST_F(KeySetTest, ATryAtAFullQueueIsHeldOrRefusedAsAWaitIs) {
   }
 }
 
-// The limit of one key refuses the set; the others are neither held nor made.
-TEST_F(KeySetTest, AnIdleSemaphoreOfAnotherLimitRefusesTheSetIfItKeepsItsLimit) {
+// One key's limit rejects the set; the other keys are neither held nor created.
+TEST_F(KeySetTest, IdleSemaphoreThatKeepsItsLimitRejectsTheSet) {
   const auto pool = [](std::uint32_t limit) {
     return SetItem("pool", Kind::semaphore, Mode::exclusive, limit);
   };
@@ -232,13 +232,13 @@ TEST_F(KeySetTest, AnIdleSemaphoreOfAnotherLimitRefusesTheSetIfItKeepsItsLimit) 
     EXPECT_EQ(conflicts_[0].conflict.limit, 3u);
     EXPECT_EQ(engine_->stats().keys, 2u);
     EXPECT_EQ(ask({"b", pool(3)}, "other").outcome, Outcome::ok);
-    pass(31s);   // its lease has ended
-    pass(120s);  // and it is forgotten
+    pass(31s);   // the lease expires
+    pass(120s);  // the key is forgotten
     EXPECT_EQ(ask({"b", pool(5)}, "other").outcome, Outcome::ok);
   }
 }
 
-TEST_F(KeySetTest, IdleKeysMakeRoom) {
+TEST_F(KeySetTest, IdleKeysAreReclaimed) {
   engine_.emplace(EngineOptions{.keys_max = 4, .clock = &clock_, .sweeper = false});
   for (const char* key : {"1", "2", "3", "4"}) {
     release(key, "x", ask_one(key, "x").grant.fence);
@@ -246,8 +246,8 @@ TEST_F(KeySetTest, IdleKeysMakeRoom) {
   EXPECT_EQ(ask({"a", "b", "c", "1"}, "cart").outcome, Outcome::ok);
 }
 
-// Whatever the order in which the shards are closed: many keys, so that some are in a later one.
-TEST_F(KeySetTest, ClosingGrantsNothingToThoseBehindIt) {
+// With many keys, some are in shards that are closed later than a's.
+TEST_F(KeySetTest, CloseGrantsNothingToLaterWaiters) {
   ask_one("a", "x");
   for (std::uint64_t i = 0; i < 50; ++i) {
     const std::string key = "k" + std::to_string(i);
@@ -261,7 +261,7 @@ TEST_F(KeySetTest, ClosingGrantsNothingToThoseBehindIt) {
   }
 }
 
-TEST_F(KeySetTest, BlocksUntilItIsGranted) {
+TEST_F(KeySetTest, BlocksUntilGranted) {
   engine_.emplace();
   const GrantResult held = engine_->acquire({.key = "a", .holder = "x", .ttl = 60s});
   std::thread other([&] {
@@ -280,9 +280,8 @@ TEST_F(KeySetTest, BlocksUntilItIsGranted) {
   EXPECT_EQ(late.conflicts[0].conflict.holder, "cart");
 }
 
-// Two of each set are the same at least half of the time: were they taken one by one in the order
-// given, the threads would soon wait for each other.
-TEST_F(KeySetTest, ThreadsWhoseSetsOverlapNeverWaitInACircle) {
+// Sets often share two keys. Acquiring the keys one by one in the given order would soon deadlock.
+TEST_F(KeySetTest, OverlappingSetsDoNotDeadlock) {
   engine_.emplace();
   std::map<std::string, std::atomic<int>> inside;
   for (int i = 0; i < 6; ++i) inside["k" + std::to_string(i)] = 0;
@@ -311,9 +310,9 @@ TEST_F(KeySetTest, ThreadsWhoseSetsOverlapNeverWaitInACircle) {
   EXPECT_FALSE(broken);
 }
 
-// One that has ended, and whose places have yet to go, is waited for by nobody. The sets are looked
-// at in the order of their addresses, which is not that of their joining: others were there before.
-TEST_F(KeySetTest, NobodyIsInACircleThroughASetThatIsOver) {
+// A set that has ended but still has places blocks no other set. check() visits the sets in the
+// order of their addresses; the earlier sets make that differ from the order of queueing.
+TEST_F(KeySetTest, EndedSetIsNoDeadlock) {
   const std::vector<std::string> keys{"k0", "k1", "k2", "k3", "k4", "k5", "k6", "k7"};
   std::vector<SetItem> all{"common"};
   std::vector<Answer> former;
@@ -333,8 +332,8 @@ TEST_F(KeySetTest, NobodyIsInACircleThroughASetThatIsOver) {
   EXPECT_EQ(engine_->check(), "");
 }
 
-// One append of the journal, of which a crash leaves all or none.
-TEST_F(KeySetTest, IsDurableAsOne) {
+// A crash keeps all events of one append or none.
+TEST_F(KeySetTest, SetIsAppendedAsOne) {
   class Appends final : public ForgetfulJournal {
    public:
     Position append(std::span<const Event> events) override {

@@ -1,5 +1,4 @@
-// Listeners: each is told once, on whatever thread; what it may do then; and until when it is
-// called.
+// Listeners: when and on which threads they are called, and what they may do.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -21,10 +20,10 @@ namespace {
 using namespace std::chrono_literals;
 using Sync = ForgetfulJournal::Sync;
 
-// Takes note, then does what it was made for.
-class Hears final : public Listener {
+// Records the outcome, then calls a function.
+class CallingListener final : public Listener {
  public:
-  explicit Hears(std::function<void(const WaitResult&)> then = [](const WaitResult&) {})
+  explicit CallingListener(std::function<void(const WaitResult&)> then = [](const WaitResult&) {})
       : then_(std::move(then)) {}
   void on_wait_done(const WaitResult& result) noexcept override {
     EXPECT_EQ(outcome, Outcome::queued) << "settled-once";
@@ -42,7 +41,7 @@ class ListenerTest : public ::testing::Test {
   EngineOptions options(Journal* journal = nullptr) {
     return {.clock = &clock_, .journal = journal, .sweeper = false};
   }
-  static HoldId take(Batch& batch, std::string_view key) {
+  static HoldId acquire(Batch& batch, std::string_view key) {
     const Answer answer = batch.acquire({.key = key, .holder = "a", .ttl = 30s});
     return {.key = key, .holder = "a", .fence = answer.grant.fence};
   }
@@ -55,44 +54,44 @@ class ListenerTest : public ::testing::Test {
   ManualClock clock_;
 };
 
-TEST_F(ListenerTest, MayCallTheEngineIfThatDoesNotWait) {
+TEST_F(ListenerTest, MayMakeNonBlockingCalls) {
   Engine engine(options());
-  Hears listener([&](const WaitResult& s) {
+  CallingListener listener([&](const WaitResult& s) {
     EXPECT_EQ(engine.release({.key = "k", .holder = "b", .fence = s.grant.fence}), Outcome::ok);
   });
   Batch batch(engine);
-  const HoldId held = take(batch, "k");
+  const HoldId held = acquire(batch, "k");
   wait_for(batch, "k", listener);
   engine.release(held);
   EXPECT_EQ(listener.outcome, Outcome::ok);
   EXPECT_FALSE(engine.fence("k")->held);
 }
 
-TEST_F(ListenerTest, MayUseTheBatchThatTellsIt) {
+TEST_F(ListenerTest, MayUseTheBatchThatNotifiesIt) {
   Engine engine(options());
   Batch batch(engine);
-  const HoldId first = take(batch, "k1");
-  const HoldId second = take(batch, "k2");
-  Hears passes_on([&](const WaitResult&) { batch.release(second); });
-  Hears next;
-  wait_for(batch, "k1", passes_on);
+  const HoldId first = acquire(batch, "k1");
+  const HoldId second = acquire(batch, "k2");
+  CallingListener releases([&](const WaitResult&) { batch.release(second); });
+  CallingListener next;
+  wait_for(batch, "k1", releases);
   wait_for(batch, "k2", next);
   batch.release(first);
   batch.commit();
-  EXPECT_EQ(passes_on.outcome, Outcome::ok);
+  EXPECT_EQ(releases.outcome, Outcome::ok);
   EXPECT_EQ(next.outcome, Outcome::queued);
   batch.commit();
   EXPECT_EQ(next.outcome, Outcome::ok);
 }
 
-TEST_F(ListenerTest, MayUseABatchThatGoes) {
+TEST_F(ListenerTest, MayUseABatchInItsDestructor) {
   Engine engine(options());
   std::optional<Batch> batch(std::in_place, engine);
-  const HoldId first = take(*batch, "k1");
-  const HoldId second = take(*batch, "k2");
-  Hears passes_on([&, goes = &*batch](const WaitResult&) { goes->release(second); });
-  Hears next;
-  wait_for(*batch, "k1", passes_on);
+  const HoldId first = acquire(*batch, "k1");
+  const HoldId second = acquire(*batch, "k2");
+  CallingListener releases([&, goes = &*batch](const WaitResult&) { goes->release(second); });
+  CallingListener next;
+  wait_for(*batch, "k1", releases);
   wait_for(*batch, "k2", next);
   batch->release(first);
   batch.reset();
@@ -102,48 +101,48 @@ TEST_F(ListenerTest, MayUseABatchThatGoes) {
 TEST_F(ListenerTest, MayUseABatchOnTheJournalsThread) {
   ForgetfulJournal journal(Sync::by_hand);
   Engine engine(options(&journal));
-  Hears passes_on([&](const WaitResult& s) {
+  CallingListener releases([&](const WaitResult& s) {
     Batch(engine).release({.key = "k", .holder = "b", .fence = s.grant.fence});
   });
-  Hears next;
+  CallingListener next;
   Batch batch(engine);
-  const HoldId held = take(batch, "k");
-  wait_for(batch, "k", passes_on);
+  const HoldId held = acquire(batch, "k");
+  wait_for(batch, "k", releases);
   wait_for(batch, "k", next, "c");
   batch.release(held);
   batch.commit();
   journal.sync();
-  EXPECT_EQ(passes_on.outcome, Outcome::ok);
-  EXPECT_EQ(next.outcome, Outcome::queued) << "granted, and not durable";
+  EXPECT_EQ(releases.outcome, Outcome::ok);
+  EXPECT_EQ(next.outcome, Outcome::queued) << "granted, but not durable";
   journal.sync();
   EXPECT_EQ(next.outcome, Outcome::ok);
 }
 
-TEST_F(ListenerTest, IsToldWithAllOthersWhomOneSyncServes) {
+TEST_F(ListenerTest, OneSyncNotifiesAllDurableResults) {
   ForgetfulJournal journal(Sync::by_hand);
   Engine engine(options(&journal));
-  Hears first;
-  Hears second;
+  CallingListener first;
+  CallingListener second;
   Batch batch(engine);
-  const HoldId held[] = {take(batch, "k1"), take(batch, "k2")};
+  const HoldId held[] = {acquire(batch, "k1"), acquire(batch, "k2")};
   wait_for(batch, "k1", first);
   wait_for(batch, "k2", second);
   for (const HoldId& hold : held) batch.release(hold);
   batch.commit();
-  EXPECT_EQ(first.outcome, Outcome::queued) << "granted, and not durable";
+  EXPECT_EQ(first.outcome, Outcome::queued) << "granted, but not durable";
   journal.sync();
   EXPECT_EQ(first.outcome, Outcome::ok);
   EXPECT_EQ(second.outcome, Outcome::ok);
 }
 
-TEST_F(ListenerTest, IsToldWhenTheEngineGoesBeforeTheJournalIsDone) {
+TEST_F(ListenerTest, DestroyedEngineEndsPendingResultsAsClosed) {
   ForgetfulJournal journal(Sync::by_hand);
   std::optional<Engine> engine(std::in_place, options(&journal));
-  Hears granted;
-  Hears waits;
+  CallingListener granted;
+  CallingListener waits;
   {
     Batch batch(*engine);
-    const HoldId held = take(batch, "k");
+    const HoldId held = acquire(batch, "k");
     wait_for(batch, "k", granted);
     wait_for(batch, "k", waits);
     batch.release(held);
@@ -154,20 +153,20 @@ TEST_F(ListenerTest, IsToldWhenTheEngineGoesBeforeTheJournalIsDone) {
   EXPECT_EQ(waits.outcome, Outcome::closed);
 }
 
-TEST_F(ListenerTest, IsWaitedForWhileASweepTells) {
+TEST_F(ListenerTest, DrainWaitsForNotificationsOfASweep) {
   Engine engine(options());
   std::counting_semaphore<> entered(0);
-  std::counting_semaphore<> came_out(0);
-  std::atomic<int> told = 0;
+  std::counting_semaphore<> drained(0);
+  std::atomic<int> notified = 0;
   const auto slowly = [&](const WaitResult&) {
     entered.release();
-    came_out.try_acquire_for(100ms);  // it does not, before both have heard
-    ++told;
+    drained.try_acquire_for(100ms);  // fails: drain waits for both listeners
+    ++notified;
   };
-  Hears first(slowly);
-  Hears second(slowly);
+  CallingListener first(slowly);
+  CallingListener second(slowly);
   Batch batch(engine);
-  take(batch, "k");
+  acquire(batch, "k");
   wait_for(batch, "k", first);
   wait_for(batch, "k", second);
   clock_.advance(10s);
@@ -175,8 +174,8 @@ TEST_F(ListenerTest, IsWaitedForWhileASweepTells) {
   entered.acquire();
   engine.close();
   engine.drain_notifications();
-  EXPECT_EQ(told, 2);
-  came_out.release(2);
+  EXPECT_EQ(notified, 2);
+  drained.release(2);
   sweeper.join();
 }
 

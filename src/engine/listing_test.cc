@@ -1,4 +1,4 @@
-// Looking at keys: one by one, all of them, and in pieces.
+// Status and listings of keys.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -24,14 +24,14 @@ class ListingTest : public ::testing::Test {
   }
 
   ManualClock clock_;
-  DeafListener deaf_;
+  NullListener null_listener_;
   std::map<std::string, int> seen_;
   const std::function<void(const KeyStatus&)> see_ = [this](const KeyStatus& status) {
     ++seen_[status.key + (status.kind == Kind::lock ? "" : "/s")];
   };
 };
 
-TEST_F(ListingTest, InPiecesOfAnySizeEveryKeyIsVisitedOnce) {
+TEST_F(ListingTest, PiecesOfAnySizeVisitEveryKeyOnce) {
   Engine engine({.shards = 8, .clock = &clock_, .sweeper = false});
   for (int i = 0; i < 300; ++i) {
     hold(engine, "k" + std::to_string(i));
@@ -39,31 +39,31 @@ TEST_F(ListingTest, InPiecesOfAnySizeEveryKeyIsVisitedOnce) {
   }
   for (std::size_t size : {1u, 2u, 7u, 600u, 100'000u}) {
     seen_.clear();
-    for (ListCursor place; !place.done;) {
+    for (ListCursor cursor; !cursor.done;) {
       std::size_t visited = 0;
-      engine.list_some(place, size, [&](const KeyStatus& status) {
+      engine.list_some(cursor, size, [&](const KeyStatus& status) {
         see_(status);
         ++visited;
       });
       EXPECT_LE(visited, size);
-      EXPECT_TRUE(visited == size || place.done) << "a piece that is too small";
+      EXPECT_TRUE(visited == size || cursor.done) << "only the last piece may be smaller";
     }
     EXPECT_EQ(seen_.size(), 600u) << size;
     for (const auto& [key, times] : seen_) EXPECT_EQ(times, 1) << key;
   }
 }
 
-// The place is written down and read again, and the index grows and shrinks meanwhile.
-TEST_F(ListingTest, KeysThatComeAndGoBetweenThePiecesDisturbNoOther) {
+// The cursor is stored and restored while the index grows and shrinks.
+TEST_F(ListingTest, CreatedAndForgottenKeysDoNotDisturbAListing) {
   Engine engine(
       {.shards = 4, .idle_max = 0s, .gc_interval = 1ns, .clock = &clock_, .sweeper = false});
   for (int i = 0; i < 500; ++i) hold(engine, "stays" + std::to_string(i));
   std::vector<std::pair<std::string, Fence>> crowd;
-  ListCursor place;
-  for (int piece = 0; !place.done; ++piece) {
-    ListCursor again{.shard = place.shard, .rank = place.rank};
+  ListCursor cursor;
+  for (int piece = 0; !cursor.done; ++piece) {
+    ListCursor again{.shard = cursor.shard, .rank = cursor.rank};
     engine.list_some(again, 10, see_);
-    place = again;
+    cursor = again;
     for (int i = 0; piece < 20 && i < 500; ++i) {
       const std::string key = "crowd" + std::to_string(crowd.size());
       crowd.emplace_back(key, engine.acquire({.key = key, .holder = "a", .ttl = 30s})->fence);
@@ -80,42 +80,42 @@ TEST_F(ListingTest, KeysThatComeAndGoBetweenThePiecesDisturbNoOther) {
   for (const auto& [key, times] : seen_) EXPECT_EQ(times, 1) << key;
 }
 
-TEST_F(ListingTest, APlaceFromAnywhereDoesNoHarm) {
+TEST_F(ListingTest, InvalidCursorIsHarmless) {
   Engine engine({.shards = 4, .clock = &clock_, .sweeper = false, .hash_seed = 1});
   for (int i = 0; i < 100; ++i) hold(engine, "k" + std::to_string(i));
   for (std::uint32_t shard : {0u, 3u, 4u, UINT32_MAX}) {
     for (std::uint64_t rank : {std::uint64_t{0}, std::uint64_t{1} << 63, UINT64_MAX}) {
       seen_.clear();
-      ListCursor place{.shard = shard, .rank = rank};
-      for (int pieces = 0; !place.done; ++pieces) {
+      ListCursor cursor{.shard = shard, .rank = rank};
+      for (int pieces = 0; !cursor.done; ++pieces) {
         ASSERT_LT(pieces, 200);
-        engine.list_some(place, 3, see_);
+        engine.list_some(cursor, 3, see_);
       }
       for (const auto& [key, times] : seen_) EXPECT_EQ(times, 1) << key;
       EXPECT_EQ(shard == 0 && rank == 0, seen_.size() == 100);
       EXPECT_TRUE(shard < 4 || seen_.empty());
     }
   }
-  ListCursor place;
-  engine.list_some(place, 0, see_);
-  EXPECT_FALSE(place.done);
-  EXPECT_EQ(place.rank, 0u);
+  ListCursor cursor;
+  engine.list_some(cursor, 0, see_);
+  EXPECT_FALSE(cursor.done);
+  EXPECT_EQ(cursor.rank, 0u);
 }
 
-TEST_F(ListingTest, AListingRestsOnWhatItTells) {
+TEST_F(ListingTest, ReturnsTheDurablePositionOfTheListing) {
   ForgetfulJournal journal(ForgetfulJournal::Sync::by_hand);
   Engine engine({.clock = &clock_, .journal = &journal, .sweeper = false});
   Batch batch(engine);
   batch.acquire({.key = "k", .holder = "a", .ttl = 30s});
   const Position granted = batch.commit();
-  ListCursor place;
-  EXPECT_EQ(engine.list_some(place, 10, see_), granted);
+  ListCursor cursor;
+  EXPECT_EQ(engine.list_some(cursor, 10, see_), granted);
   EXPECT_EQ(seen_.size(), 1u);
   EXPECT_TRUE(batch.status(Kind::lock, "k").has_value());
   EXPECT_EQ(batch.commit(), granted);
 }
 
-TEST_F(ListingTest, TheStatusOfOneKey) {
+TEST_F(ListingTest, StatusShowsHoldsAndWaiters) {
   Engine engine({.clock = &clock_, .sweeper = false});
   EXPECT_FALSE(engine.status(Kind::lock, "k"));
   EXPECT_FALSE(engine.status(Kind::lock, ""));
@@ -123,7 +123,7 @@ TEST_F(ListingTest, TheStatusOfOneKey) {
   EXPECT_FALSE(engine.status(Kind::semaphore, "k"));
   Batch batch(engine);
   Session session{.id = 7};
-  batch.acquire({.key = "k", .holder = {&session, 1}, .ttl = 5s, .wait = 60s}, &deaf_);
+  batch.acquire({.key = "k", .holder = {&session, 1}, .ttl = 5s, .wait = 60s}, &null_listener_);
   clock_.advance(10s);
 
   StatusResult status = engine.status(Kind::lock, "k");
@@ -140,7 +140,7 @@ TEST_F(ListingTest, TheStatusOfOneKey) {
   EXPECT_EQ(status->queue[0].holder, "tcp:7");
   EXPECT_EQ(status->queue[0].waited, 10s);
 
-  clock_.advance(20s);  // the lease is over: to look is to find it so
+  clock_.advance(20s);  // the lease expires, which status() detects
   status = engine.status(Kind::lock, "k");
   ASSERT_EQ(status->holds.size(), 1u);
   EXPECT_EQ(status->holds[0].holder, "tcp:7");
@@ -151,12 +151,12 @@ TEST_F(ListingTest, TheStatusOfOneKey) {
   EXPECT_EQ(engine.status(Kind::lock, "k")->idle, 1s);
 }
 
-TEST_F(ListingTest, OfALongLineOnlySoManyAreListed) {
+TEST_F(ListingTest, LongQueueIsListedUpToTheLimit) {
   Engine engine({.shards = 1, .clock = &clock_, .sweeper = false});
   Batch batch(engine);
   hold(engine, "k");
   for (std::uint64_t id = 1; id <= 100'000; ++id) {
-    batch.acquire({.key = "k", .holder = "b", .ttl = 30s, .wait = 60s}, &deaf_, id);
+    batch.acquire({.key = "k", .holder = "b", .ttl = 30s, .wait = 60s}, &null_listener_, id);
   }
   EXPECT_EQ(engine.status(Kind::lock, "k", SIZE_MAX)->queue.size(), kEntriesMax);
   const StatusResult status = engine.status(Kind::lock, "k", 16);
@@ -171,8 +171,8 @@ TEST_F(ListingTest, OfALongLineOnlySoManyAreListed) {
   engine.list([](const KeyStatus& listed) { EXPECT_TRUE(listed.queue.empty()); }, 0);
 }
 
-// What is listed before it is ended has nothing remaining, and a hold recovered under a renewed
-// lease was not granted in the future.
+// An expired hold is listed with nothing remaining, and a hold recovered with a renewed lease must
+// not be dated to the future.
 TEST_F(ListingTest, NoDurationIsNegative) {
   ForgetfulJournal journal;
   Fence fence = 0;
@@ -189,14 +189,15 @@ TEST_F(ListingTest, NoDurationIsNegative) {
   EXPECT_TRUE(engine.status(Kind::lock, "k")->holds.empty());
 }
 
-TEST_F(ListingTest, ShowsWhoHoldersAndWaitersSayTheyAre) {
+TEST_F(ListingTest, ShowsTheIdentityOfHoldersAndWaiters) {
   Engine engine({.clock = &clock_, .sweeper = false});
   Session ann{.id = 7,
               .client = std::make_shared<const ClientIdentity>(
                   ClientIdentity{"ann@build-7:4711", "10.0.0.7:51234", "deploy"})};
   Batch batch(engine);
   batch.acquire({.key = "k", .holder = Holder(&ann, 1), .ttl = 30s});
-  batch.acquire({.key = "k", .holder = "bob", .ttl = 30s, .wait = 9s, .note = "backup"}, &deaf_);
+  batch.acquire({.key = "k", .holder = "bob", .ttl = 30s, .wait = 9s, .note = "backup"},
+                &null_listener_);
   const std::optional<KeyStatus> status = batch.status(Kind::lock, "k");
   EXPECT_EQ(status->holds.at(0).client, ann.client);
   EXPECT_EQ(status->holds.at(0).session, 7u);
@@ -206,7 +207,7 @@ TEST_F(ListingTest, ShowsWhoHoldersAndWaitersSayTheyAre) {
   EXPECT_EQ(engine.owned(7).places, 0u);
 }
 
-TEST_F(ListingTest, TheLastToExpireIsTheHoldWhoseLeaseEndsLast) {
+TEST_F(ListingTest, LastToExpireIsTheHoldWhoseLeaseEndsLast) {
   Engine engine({.clock = &clock_, .sweeper = false});
   Batch batch(engine);
   EXPECT_FALSE(batch.last_to_expire(Kind::lock, "k"));

@@ -1,4 +1,4 @@
-// What the engine offers an observer: key_events with what they rest on, and stats.
+// Observers and stats.
 #include "lockd/observer.h"
 
 #include <gtest/gtest.h>
@@ -47,69 +47,70 @@ class Notes final : public Observer {
 
 class ObserverTest : public ::testing::Test {
  protected:
-  using Told = std::vector<Notes::Note>;
+  using Expected = std::vector<Notes::Note>;
 
   ManualClock clock_;
-  Notes notes_;  // before the engines: they tell until they are gone
-  DeafListener deaf_;
+  Notes notes_;  // outlives the engines, whose destructors make the last calls
+  NullListener null_listener_;
 };
 
-TEST_F(ObserverTest, SeesNothingWhileNobodyLooks) {
+TEST_F(ObserverTest, GetsCommonEventsOnlyWhileObserving) {
   Engine engine({.clock = &clock_, .observer = &notes_, .sweeper = false});
   EXPECT_TRUE(engine.acquire({.key = "k", .holder = "a", .ttl = 5s}));
-  EXPECT_EQ(notes_.take(), Told{});
+  EXPECT_EQ(notes_.take(), Expected{});
   notes_.observe(true);
   EXPECT_TRUE(engine.acquire({.key = "k2", .holder = "a", .ttl = 5s}));
-  EXPECT_EQ(notes_.take(), (Told{{Type::granted, "k2", "a", 0}}));
+  EXPECT_EQ(notes_.take(), (Expected{{Type::granted, "k2", "a", 0}}));
   notes_.observe(false);
   EXPECT_TRUE(engine.acquire({.key = "k3", .holder = "a", .ttl = 5s}));
-  EXPECT_EQ(notes_.take(), Told{});
+  EXPECT_EQ(notes_.take(), Expected{});
 }
 
-TEST_F(ObserverTest, SeesWhatTheSweeperAndTheClosingDo) {
+TEST_F(ObserverTest, GetsEventsOfTheSweeperAndOfClose) {
   notes_.observe(true);
   {
     Engine engine({.clock = &clock_, .observer = &notes_, .sweeper = false});
     Batch batch(engine);
     batch.acquire({.key = "k", .holder = "a", .ttl = 5s});
-    batch.acquire({.key = "k", .holder = "b", .ttl = 30s, .wait = 60s}, &deaf_, 1);
-    batch.acquire({.key = "k", .holder = "c", .ttl = 30s, .wait = 60s}, &deaf_, 2);
+    batch.acquire({.key = "k", .holder = "b", .ttl = 30s, .wait = 60s}, &null_listener_, 1);
+    batch.acquire({.key = "k", .holder = "c", .ttl = 30s, .wait = 60s}, &null_listener_, 2);
     notes_.take();
     clock_.advance(5s);
     engine.sweep();
-    EXPECT_EQ(notes_.take(), (Told{{Type::expired, "k", "a", 0}, {Type::granted, "k", "b", 0}}));
+    EXPECT_EQ(notes_.take(),
+              (Expected{{Type::expired, "k", "a", 0}, {Type::granted, "k", "b", 0}}));
   }
-  EXPECT_EQ(notes_.take(), (Told{{Type::gave_up, "k", "c", 0}}));
+  EXPECT_EQ(notes_.take(), (Expected{{Type::gave_up, "k", "c", 0}}));
 }
 
-// Durable-before-told is the observer's to keep, so it hears what each key event rests on.
-TEST_F(ObserverTest, HearsThePositionThatMustBeDurable) {
+// The observer must not disclose an event before its position is durable.
+TEST_F(ObserverTest, GetsThePositionOfEachEvent) {
   ForgetfulJournal journal(ForgetfulJournal::Sync::by_hand);
   Engine engine({.clock = &clock_, .journal = &journal, .observer = &notes_, .sweeper = false});
   notes_.observe(true);
   Batch batch(engine);
   const Answer held = batch.acquire({.key = "k", .holder = "a", .ttl = 30s});
   const Position granted = batch.commit();
-  EXPECT_EQ(notes_.take(), (Told{{Type::granted, "k", "a", granted}}));
+  EXPECT_EQ(notes_.take(), (Expected{{Type::granted, "k", "a", granted}}));
   EXPECT_FALSE(engine.is_durable(granted));
-  // It causes no event, and speaks of the grant.
-  batch.acquire({.key = "k", .holder = "b", .ttl = 30s, .wait = 60s}, &deaf_, 1);
-  EXPECT_EQ(notes_.take(), (Told{{Type::queued, "k", "b", granted}}));
+  // Queueing appends nothing and depends on the grant.
+  batch.acquire({.key = "k", .holder = "b", .ttl = 30s, .wait = 60s}, &null_listener_, 1);
+  EXPECT_EQ(notes_.take(), (Expected{{Type::queued, "k", "b", granted}}));
   batch.release({.key = "k", .holder = "a", .fence = held.grant.fence});
   const Position released = batch.commit();
   EXPECT_GT(released, granted);
   EXPECT_EQ(notes_.take(),
-            (Told{{Type::released, "k", "a", released}, {Type::granted, "k", "b", released}}));
+            (Expected{{Type::released, "k", "a", released}, {Type::granted, "k", "b", released}}));
   journal.sync();
 }
 
-TEST_F(ObserverTest, FiguresAreSummedOverTheShards) {
+TEST_F(ObserverTest, StatsAreSummedOverTheShards) {
   Engine engine({.shards = 16, .clock = &clock_, .sweeper = false});
   Batch batch(engine);
   for (int i = 0; i < 100; ++i) {
     const std::string key = "k" + std::to_string(i);
     const Answer held = batch.acquire({.key = key, .holder = "a", .ttl = 30s});
-    batch.acquire({.key = key, .holder = "b", .ttl = 30s, .wait = 60s}, &deaf_);
+    batch.acquire({.key = key, .holder = "b", .ttl = 30s, .wait = 60s}, &null_listener_);
     clock_.advance(1ms);
     if (i % 2 == 0) batch.release({.key = key, .holder = "a", .fence = held.grant.fence});
   }
@@ -125,8 +126,8 @@ TEST_F(ObserverTest, FiguresAreSummedOverTheShards) {
   EXPECT_DOUBLE_EQ(stats.hold_time.sum_seconds(), 0.05);
 }
 
-// A request is refused once, however often the engine had to look.
-TEST_F(ObserverTest, RefusalsAreCountedByRequest) {
+// Retries within the engine are not counted.
+TEST_F(ObserverTest, RejectionsAreCountedOncePerRequest) {
   Engine engine({.keys_max = 1, .waiters_max = 1});
   const auto held = engine.acquire({.key = "k", .holder = "a", .ttl = 30s});
   EXPECT_EQ(engine.acquire({.key = "x", .holder = "a", .ttl = 30s}).outcome, Outcome::max_keys);
@@ -135,24 +136,23 @@ TEST_F(ObserverTest, RefusalsAreCountedByRequest) {
             Outcome::timeout);
   Stats stats = engine.stats();
   EXPECT_EQ(stats.refusals.max_keys, 1u);
-  EXPECT_EQ(stats.refusals.held, 1u) << "who waits has not been refused";
+  EXPECT_EQ(stats.refusals.held, 1u) << "a timeout is no rejection";
   EXPECT_EQ(stats.timeouts, 1u);
   engine.release({.key = "k", .holder = "a", .fence = held->fence});
-  EXPECT_TRUE(engine.acquire({.key = "x", .holder = "a", .ttl = 30s}))
-      << "in place of the idle one";
+  EXPECT_TRUE(engine.acquire({.key = "x", .holder = "a", .ttl = 30s})) << "replaces the idle key";
   stats = engine.stats();
   EXPECT_EQ(stats.refusals.max_keys, 1u);
   EXPECT_EQ(stats.keys, 1u);
 }
 
-TEST_F(ObserverTest, SeesWhatIsRareThoughNobodyLooks) {
+TEST_F(ObserverTest, GetsRareEventsAlways) {
   Engine engine({.clock = &clock_, .observer = &notes_, .sweeper = false});
   EXPECT_TRUE(engine.acquire({.key = "k", .holder = "a", .ttl = 5s}));
   const GrantResult grant = engine.acquire({.key = "l", .holder = "a", .ttl = 50s});
   EXPECT_TRUE(engine.revoke({.key = "l", .fence = grant->fence}));
   clock_.advance(5s);
   engine.sweep();
-  EXPECT_EQ(notes_.take(), (Told{{Type::revoked, "l", "a", 0}, {Type::expired, "k", "a", 0}}));
+  EXPECT_EQ(notes_.take(), (Expected{{Type::revoked, "l", "a", 0}, {Type::expired, "k", "a", 0}}));
 }
 
 }  // namespace

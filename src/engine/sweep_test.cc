@@ -1,4 +1,4 @@
-// Sweeping when very much has fallen due: shards take turns, and what falls due meanwhile has its.
+// Sweeps of a large backlog are fair to all shards and to leases that expire meanwhile.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -18,8 +18,7 @@ using namespace std::chrono_literals;
 constexpr std::uint32_t kShards = 4;
 constexpr std::uint64_t kCrowd = 20'000;
 
-// Moves by a step whenever somebody looks, once it has been set going: a sweep that looks often
-// sees time pass.
+// Advances by `step_ns` with each reading, so that time passes during a sweep.
 class SteppingClock final : public Clock {
  public:
   Time now() const noexcept override { return {now_ns_.fetch_add(step_ns) + step_ns}; }
@@ -31,18 +30,19 @@ class SteppingClock final : public Clock {
   mutable std::atomic<std::uint64_t> now_ns_{Duration(1h).count()};
 };
 
-// Of each wait that ends, how much the engine had done and had left by then.
-class Counts final : public Listener {
+// Records the engine's progress at the end of each wait.
+class ProgressRecorder final : public Listener {
  public:
-  explicit Counts(const Engine& engine) : Listener(Delivery::at_commit), engine_(engine) {}
+  explicit ProgressRecorder(const Engine& engine)
+      : Listener(Delivery::at_commit), engine_(engine) {}
   void on_wait_done(const WaitResult& result) noexcept override {
     EXPECT_EQ(result.outcome, Outcome::ok);
     const Stats stats = engine_.stats();
-    ++told;
+    ++notified;
     expiries = std::max(expiries, stats.expiries);
     keys = std::min(keys, stats.keys);
   }
-  std::uint32_t told = 0;
+  std::uint32_t notified = 0;
   std::uint64_t expiries = 0;
   std::uint64_t keys = UINT64_MAX;
 
@@ -52,8 +52,8 @@ class Counts final : public Listener {
 
 class SweepTest : public ::testing::Test {
  protected:
-  // Holds a key of that shard, and returns its name.
-  std::string take_in(std::uint32_t shard, Duration ttl) {
+  // Acquires a key of that shard and returns its name.
+  std::string acquire_in(std::uint32_t shard, Duration ttl) {
     while (true) {
       std::string key = "k" + std::to_string(next_++);
       Session session{.id = next_};
@@ -63,17 +63,17 @@ class SweepTest : public ::testing::Test {
       batch.end_session(session);
     }
   }
-  void take_with_waiter(std::uint32_t shard, Duration ttl) {
-    const std::string key = take_in(shard, ttl);
+  void acquire_with_waiter(std::uint32_t shard, Duration ttl) {
+    const std::string key = acquire_in(shard, ttl);
     const AcquireRequest next{.key = key, .holder = "next", .ttl = 1h, .wait = 1h};
-    EXPECT_EQ(Batch(engine_).acquire(next, &counts_).outcome, Outcome::queued);
+    EXPECT_EQ(Batch(engine_).acquire(next, &progress_).outcome, Outcome::queued);
   }
-  void take_crowd(std::uint32_t shard, std::uint64_t size, Duration ttl) {
-    for (std::uint64_t i = 0; i < size; ++i) take_in(shard, ttl);
+  void acquire_many(std::uint32_t shard, std::uint64_t size, Duration ttl) {
+    for (std::uint64_t i = 0; i < size; ++i) acquire_in(shard, ttl);
   }
 
   SteppingClock clock_;
-  Sweep seen_;  // the sum of what was told
+  Sweep seen_;  // the sum of all reports
   Engine engine_{{.shards = kShards,
                   .idle_max = 60s,
                   .gc_interval = 10s,
@@ -87,52 +87,52 @@ class SweepTest : public ::testing::Test {
                       },
                   .sweeper = false,
                   .hash_seed = 1}};
-  Counts counts_{engine_};
+  ProgressRecorder progress_{engine_};
   std::uint64_t next_ = 1;
 };
 
-TEST_F(SweepTest, NoShardWaitsForTheLeasesOfAnother) {
+TEST_F(SweepTest, BacklogOfOneShardDoesNotDelayAnother) {
   for (std::uint32_t shard = 0; shard < kShards; ++shard) {
-    take_with_waiter(shard, 1s);
-    take_crowd(shard, kCrowd / kShards, 2s);
+    acquire_with_waiter(shard, 1s);
+    acquire_many(shard, kCrowd / kShards, 2s);
   }
   clock_.advance(5s);
   engine_.sweep();
-  EXPECT_EQ(counts_.told, kShards);
-  EXPECT_LT(counts_.expiries, kCrowd / 4) << "each is the first of its shard";
-  EXPECT_EQ(engine_.stats().expiries, kCrowd + kShards) << "and a sweep is whole";
+  EXPECT_EQ(progress_.notified, kShards);
+  EXPECT_LT(progress_.expiries, kCrowd / 4) << "each lease is the first of its shard";
+  EXPECT_EQ(engine_.stats().expiries, kCrowd + kShards) << "the sweep is complete";
 }
 
-TEST_F(SweepTest, WhatFallsDueDuringASweepDoesNotWaitForItsEnd) {
-  take_crowd(0, kCrowd, 2s);
-  take_with_waiter(3, 3s);
+TEST_F(SweepTest, LeaseThatExpiresDuringASweepIsNotDelayed) {
+  acquire_many(0, kCrowd, 2s);
+  acquire_with_waiter(3, 3s);
   clock_.advance(3s - 5ms);
   clock_.step_ns = 1'000'000;
   engine_.sweep();
-  EXPECT_EQ(counts_.told, 1u);
-  EXPECT_LT(counts_.expiries, kCrowd / 4);
+  EXPECT_EQ(progress_.notified, 1u);
+  EXPECT_LT(progress_.expiries, kCrowd / 4);
 }
 
-TEST_F(SweepTest, WhatFallsDueDoesNotWaitForIdleKeysToBeForgotten) {
-  take_crowd(0, kCrowd, 2s);
+TEST_F(SweepTest, IdleKeysDoNotDelayExpiries) {
+  acquire_many(0, kCrowd, 2s);
   clock_.advance(3s);
   engine_.sweep();
   EXPECT_EQ(engine_.stats().keys, engine_.stats().idle_keys);
-  take_with_waiter(3, 70s);
+  acquire_with_waiter(3, 70s);
   clock_.advance(70s - 5ms);
   clock_.step_ns = 1'000'000;
   engine_.sweep();
-  EXPECT_EQ(counts_.told, 1u);
-  EXPECT_GT(counts_.keys, kCrowd / 4);
-  EXPECT_LT(engine_.stats().keys, 10u) << "and all are forgotten";
+  EXPECT_EQ(progress_.notified, 1u);
+  EXPECT_GT(progress_.keys, kCrowd / 4);
+  EXPECT_LT(engine_.stats().keys, 10u) << "all idle keys are forgotten";
 }
 
-TEST_F(SweepTest, WhatWasDoneIsTold) {
-  engine_.sweep();  // for the first time every shard is looked at
+TEST_F(SweepTest, OnSweepReportsTheWork) {
+  engine_.sweep();  // the first sweep visits every shard
   seen_ = {};
   engine_.sweep();
   EXPECT_EQ(seen_.shards, 0u);
-  take_with_waiter(1, 1s);
+  acquire_with_waiter(1, 1s);
   clock_.advance(1s);
   engine_.sweep();
   EXPECT_GE(seen_.shards, 1u);

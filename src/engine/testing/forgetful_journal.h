@@ -1,7 +1,7 @@
-// A journal in memory, for tests: it forgets everything when it goes.
+// ForgetfulJournal: a journal in memory, for tests.
 //
-// Durability is moved by hand, so that a test can stand between an append and its sync; can fill up
-// and fail; and what was appended can be replayed into another engine.
+// With Sync::by_hand, a test decides when events become durable. It can fill up, fail, and replay
+// its events into another engine.
 #pragma once
 
 #include <atomic>
@@ -21,7 +21,7 @@ class ForgetfulJournal : public Journal {
 
   explicit ForgetfulJournal(Sync sync = Sync::at_once) : sync_(sync) {}
 
-  // Starts as a copy of what another has made durable, as after a crash.
+  // Starts with the durable events of another journal, as after a crash.
   explicit ForgetfulJournal(ForgetfulJournal& crashed, Sync sync = Sync::at_once);
 
   bool recover(const std::function<void(const Event&)>& apply) override EXCLUDES(mutex_);
@@ -32,24 +32,22 @@ class ForgetfulJournal : public Journal {
   bool is_behind() const noexcept override { return behind_.load(); }
   void attach(Source* source) override EXCLUDES(source_mutex_);
 
-  // Makes durable what has been appended, and tells the engine.
+  // Makes all events durable and notifies the engine.
   void sync() EXCLUDES(mutex_);
-  // Full, failed, or accepting again; and tells the engine.
+  // Sets the state and notifies the engine.
   void set_state(State state) EXCLUDES(mutex_);
-  // Whoever waits for an answer should ask for no more.
   void set_behind(bool behind) { behind_.store(behind); }
 
-  // As if another engine had appended them; set_state(following) came before the engine was made.
-  // Returns whether all were accepted.
+  // Passes events of a leader to the engine, which was created in the state `following`. Returns
+  // whether the engine accepted all.
   bool follow(std::span<const Event> events) EXCLUDES(source_mutex_);
-  // Ends the following.
+  // Makes the engine the leader.
   void lead(Position from = 0, Duration lease_min = {}) EXCLUDES(source_mutex_);
 
-  // Has the engine describe everything there is, as for a compaction. Returns how many events were
-  // there before that.
+  // Lets the engine append a snapshot, as for a compaction. Returns the number of events before it.
   std::size_t describe() EXCLUDES(source_mutex_);
 
-  // Everything appended, durable or not. The views live as long as the journal.
+  // All events, durable or not. The views live as long as the journal.
   std::vector<Event> events() const EXCLUDES(mutex_);
 
  private:
@@ -67,11 +65,11 @@ class ForgetfulJournal : public Journal {
 
   std::atomic<bool> behind_{false};
   mutable Mutex mutex_;
-  std::deque<Kept> kept_ GUARDED_BY(mutex_);  // a deque: what the views point to stays in place
+  std::deque<Kept> kept_ GUARDED_BY(mutex_);  // a deque keeps the views valid
   Position durable_ GUARDED_BY(mutex_) = 0;
   State state_ GUARDED_BY(mutex_) = State::accepting;
 
-  Mutex source_mutex_;  // held while the engine is called, so that taking it back waits
+  Mutex source_mutex_;  // held during calls of the engine, so that attach(nullptr) waits for them
   Source* source_ GUARDED_BY(source_mutex_) = nullptr;
 };
 

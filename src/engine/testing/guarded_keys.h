@@ -1,5 +1,5 @@
-// What locks and semaphores guard in the stress tests: those who hold them see for themselves that
-// they are not too many, and that fences rise. Any thread.
+// The resources of the stress tests. They check the number of holders and that fences increase.
+// Thread-safe.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -22,7 +22,7 @@ class GuardedKeys {
   static std::string name(std::size_t key) { return "key-" + std::to_string(key); }
   static std::uint32_t limit(Kind kind) { return kind == Kind::lock ? 1 : kPermits; }
 
-  // Called only by holders whose leases are far from over.
+  // Precondition: the lease is far from its end.
   void enter(std::size_t key, Kind kind, Fence fence) {
     Guarded& guarded = at(key, kind);
     EXPECT_LE(guarded.inside.fetch_add(1) + 1, limit(kind)) << "holders-bounded";
@@ -32,7 +32,7 @@ class GuardedKeys {
   }
   void leave(std::size_t key, Kind kind) { at(key, kind).inside.fetch_sub(1); }
 
-  std::atomic<std::uint64_t> calls{0};  // that were made to hold them
+  std::atomic<std::uint64_t> calls{0};  // of acquire
 
  private:
   struct Guarded {

@@ -11,11 +11,11 @@
 
 namespace lockd {
 
-struct DeafListener final : Listener {
+struct NullListener final : Listener {
   void on_wait_done(const WaitResult&) noexcept override {}
 };
 
-// Keeps how each wait ended, by its id. Any thread.
+// Records the result of each wait by its id. Thread-safe.
 class WaitRecorder final : public Listener {
  public:
   explicit WaitRecorder(Delivery delivery = Delivery::when_durable) : Listener(delivery) {}

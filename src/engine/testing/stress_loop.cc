@@ -15,7 +15,7 @@ void StressLoop::run(int rounds) {
   for (std::size_t i = 0; i < clients.size(); ++i) clients[i].session.id = first_session_ + i;
   for (int i = 0; i < rounds; ++i) {
     Batch batch(engine_);
-    take_in(clients);
+    apply_results(clients);
     for (Client& client : clients) step(batch, client);
     engine_.wait_durable(batch.commit());
     if (i % 8 == 0) std::this_thread::yield();
@@ -23,7 +23,7 @@ void StressLoop::run(int rounds) {
   Batch batch(engine_);
   for (Client& client : clients) disconnect(batch, client);
   batch.commit();
-  while (settled_count() < queued_) std::this_thread::yield();  // settled-once: every one of them
+  while (settled_count() < queued_) std::this_thread::yield();  // settled-once
   EXPECT_EQ(settled_count(), queued_);
 }
 
@@ -38,7 +38,7 @@ std::uint64_t StressLoop::settled_count() {
   return settled_count_;
 }
 
-void StressLoop::take_in(std::vector<Client>& clients) {
+void StressLoop::apply_results(std::vector<Client>& clients) {
   std::vector<WaitResult> inbox;
   {
     MutexLock lock(mutex_);
@@ -68,15 +68,15 @@ void StressLoop::step(Batch& batch, Client& client) {
   if (dice < 3) {
     disconnect(batch, client);
   } else if (client.state == Client::idle) {
-    ask(batch, client);
+    acquire(batch, client);
   } else if (client.state == Client::waiting) {
-    if (dice < 10) batch.cancel(client.wait);  // the answer comes as any other
+    if (dice < 10) batch.cancel(client.wait);  // the listener gets the result
   } else if (dice < 70) {
     release(batch, client);
   }
 }
 
-void StressLoop::ask(Batch& batch, Client& client) {
+void StressLoop::acquire(Batch& batch, Client& client) {
   client.key = random_() % GuardedKeys::kKeys;
   client.kind = random_() % 2 == 0 ? Kind::lock : Kind::semaphore;
   client.secret = random_();
@@ -112,7 +112,7 @@ void StressLoop::release(Batch& batch, Client& client) {
 void StressLoop::disconnect(Batch& batch, Client& client) {
   if (client.state == Client::holding) keys_.leave(client.key, client.kind);
   batch.end_session(client.session);
-  // A wait that was granted in the same moment is the session's no more: its hold went with it.
+  // A grant that arrives later belonged to the old session and ended with it.
   client = Client{};
   client.session.id = first_session_ + 100 + next_session_++;
 }

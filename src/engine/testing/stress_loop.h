@@ -1,5 +1,4 @@
-// A thread that serves several sessions, as a server's loop does: it asks, cancels, disconnects.
-// For the stress tests.
+// StressLoop: a thread that executes requests of several sessions, as a server's event loop does.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +17,7 @@ class StressLoop final : public Listener {
   StressLoop(Engine& engine, GuardedKeys& keys, unsigned seed)
       : engine_(engine), keys_(keys), random_(seed), first_session_(seed * 1'000'000 + 1) {}
 
-  // Every wait that it begins must end once.
+  // Checks that every wait ends once.
   void run(int rounds);
 
  private:
@@ -36,9 +35,9 @@ class StressLoop final : public Listener {
   void on_wait_done(const WaitResult& result) noexcept override;
   std::uint64_t settled_count();
 
-  void take_in(std::vector<Client>& clients);
+  void apply_results(std::vector<Client>& clients);
   void step(Batch& batch, Client& client);
-  void ask(Batch& batch, Client& client);
+  void acquire(Batch& batch, Client& client);
   void hold(Client& client, Fence fence);
   void release(Batch& batch, Client& client);
   void disconnect(Batch& batch, Client& client);

@@ -33,7 +33,7 @@ class Spectator final : public Observer {
   std::uint64_t grants_ GUARDED_BY(mutex_) = 0;
 };
 
-// Is looked through now and then.
+// Observes common events at times only.
 class Passer final : public Observer {
  public:
   void on_key_events(std::span<const KeyEvent> key_events, Position position) noexcept override {
