@@ -23,7 +23,7 @@ Batch::~Batch() {
 template <typename Request, typename Operation>
 Answer Batch::grant_or_queue(const Request& request, Operation operation) {
   if (core_.has_no_room(OperationKind::grant)) return {Outcome::storage};
-  const EngineCore::ShardRef at_shard = core_.shard_of(request.key, turn_);
+  const ShardRef at_shard = core_.shard_of(request.key, turn_);
   if (Session* session = request.holder.session())
     session->shards |= std::uint64_t{1} << at_shard.number;
   LockTable::Reply reply;
@@ -57,11 +57,11 @@ Result Batch::with_all(const std::vector<SetItem>& keys, Operation operation) {
   std::vector<SetRules::TableRef> refs;
   std::vector<std::uint32_t> numbers;
   for (const SetItem& item : keys) {
-    const EngineCore::ShardRef at_shard = core_.shard_of(item.key, turn_);
+    const ShardRef at_shard = core_.shard_of(item.key, turn_);
     refs.push_back({&ShardLocks::table_of(at_shard.shard), at_shard.number, at_shard.key_hash});
     numbers.push_back(at_shard.number);
   }
-  ShardLocks locks(core_.shards_at(std::move(numbers)), turn_);
+  ShardLocks locks(core_.shards().select(std::move(numbers)), turn_);
   SetRules rules(core_.time(), [&] { locks.flush(); });
   return operation(rules, refs);
 }
@@ -87,7 +87,7 @@ Answer Batch::acquire_all(const AcquireSetRequest& asked, Listener* listener, st
     units.push_back(std::move(unit));
   }
   if (reply.outcome == Outcome::max_keys) core_.count_max_keys_refusal();
-  const std::uint32_t shard = core_.shard_of(request.keys.front().key).number;
+  const std::uint32_t shard = core_.shards().of(request.keys.front().key).number;
   return {reply.outcome, reply.grant, {listener, id, reply.slot, shard}};
 }
 
@@ -141,7 +141,7 @@ Answer Batch::enqueue(const EnqueueRequest& request) {
 Answer Batch::await_turn(Session& session, Kind kind, std::string_view key, Duration wait,
                          Listener* listener, std::uint64_t id) {
   if (core_.has_no_room(OperationKind::turn)) return {Outcome::storage};
-  const EngineCore::ShardRef at_shard = core_.shard_of(key, turn_);
+  const ShardRef at_shard = core_.shard_of(key, turn_);
   const LockTable::At at = core_.now_at(at_shard);
   Shard::Access table(at_shard.shard, turn_);
   const Outcome refusal = core_.refusal(OperationKind::turn);
@@ -152,7 +152,7 @@ Answer Batch::await_turn(Session& session, Kind kind, std::string_view key, Dura
 
 Answer Batch::renew(const HoldId& hold, std::optional<Duration> ttl) {
   if (core_.has_no_room(OperationKind::renewal)) return {Outcome::storage};
-  const EngineCore::ShardRef at_shard = core_.shard_of(hold.key, turn_);
+  const ShardRef at_shard = core_.shard_of(hold.key, turn_);
   const LockTable::At at = core_.now_at(at_shard);
   Shard::Access table(at_shard.shard, turn_);
   const Outcome refusal = core_.refusal(OperationKind::renewal);
@@ -163,7 +163,7 @@ Answer Batch::renew(const HoldId& hold, std::optional<Duration> ttl) {
 
 Outcome Batch::release(const HoldId& hold) {
   if (core_.has_no_room(OperationKind::release)) return Outcome::storage;
-  const EngineCore::ShardRef at_shard = core_.shard_of(hold.key, turn_);
+  const ShardRef at_shard = core_.shard_of(hold.key, turn_);
   const LockTable::At at = core_.now_at(at_shard);
   Shard::Access table(at_shard.shard, turn_);
   const Outcome refusal = core_.refusal(OperationKind::release);
@@ -174,8 +174,8 @@ Outcome Batch::release(const HoldId& hold) {
 // have larger fences and are not revoked.
 RevokeResult Batch::revoke(const RevokeRequest& request) {
   if (core_.has_no_room(OperationKind::release)) return {Outcome::storage};
-  constexpr std::size_t kHoldsPerPiece = EngineCore::kStepsPerHold;
-  const EngineCore::ShardRef at_shard = core_.shard_of(request.key, turn_);
+  constexpr std::size_t kHoldsPerPiece = Shard::kStepsPerHold;
+  const ShardRef at_shard = core_.shard_of(request.key, turn_);
   LockTable::Revocation revocation{
       request.kind, request.key, request.fence, kFenceMax, {request.reason, request.by}};
   RevokeResult result;
@@ -203,7 +203,7 @@ RevokeResult Batch::revoke(const RevokeRequest& request) {
 Outcome Batch::resize(std::string_view key, std::uint32_t limit, std::string_view reason,
                       std::string_view by) {
   if (core_.has_no_room(OperationKind::grant)) return Outcome::storage;
-  const EngineCore::ShardRef at_shard = core_.shard_of(key, turn_);
+  const ShardRef at_shard = core_.shard_of(key, turn_);
   const LockTable::At at = core_.now_at(at_shard);
   Shard::Access table(at_shard.shard, turn_);
   const Outcome refusal = core_.refusal(OperationKind::grant);
@@ -211,14 +211,14 @@ Outcome Batch::resize(std::string_view key, std::uint32_t limit, std::string_vie
 }
 
 bool Batch::withdraw(const HoldId& hold) {
-  const EngineCore::ShardRef at_shard = core_.shard_of(hold.key, turn_);
+  const ShardRef at_shard = core_.shard_of(hold.key, turn_);
   const LockTable::At at = core_.now_at(at_shard);
   Shard::Access table(at_shard.shard, turn_);
   return core_.refusal(OperationKind::nothing) == Outcome::ok && table->withdraw(at, hold);
 }
 
 bool Batch::cancel(const WaitId& wait) {
-  Shard* const shard = core_.shard_at(wait.shard);
+  Shard* const shard = core_.shards().find(wait.shard);
   if (shard == nullptr) return false;
   return Shard::Access(*shard, turn_)->cancel(core_.time(), wait.slot, wait.listener, wait.id);
 }
@@ -234,10 +234,9 @@ void Batch::end_session(Session& session, bool keep_holds) {
 // another.
 bool Batch::end_session(Session& session, bool keep_holds, int* budget) {
   while (session.shards != 0 && *budget > 0) {
-    const int share =
-        std::clamp(*budget / std::popcount(session.shards), 1, EngineCore::kStepsPerHold);
+    const int share = std::clamp(*budget / std::popcount(session.shards), 1, Shard::kStepsPerHold);
     for (std::uint64_t left = session.shards; left != 0; left &= left - 1) {
-      Shard& shard = *core_.shard_at(static_cast<std::uint32_t>(std::countr_zero(left)));
+      Shard& shard = *core_.shards().find(static_cast<std::uint32_t>(std::countr_zero(left)));
       int steps = share;
       const bool is_done =
           Shard::Access(shard, turn_)->end_session(core_.time(), session.id, keep_holds, &steps);
@@ -250,10 +249,10 @@ bool Batch::end_session(Session& session, bool keep_holds, int* budget) {
 
 bool Batch::end_places(Session& session, int* budget) {
   for (std::uint64_t left = session.shards; left != 0; left &= left - 1) {
-    Shard& shard = *core_.shard_at(static_cast<std::uint32_t>(std::countr_zero(left)));
+    Shard& shard = *core_.shards().find(static_cast<std::uint32_t>(std::countr_zero(left)));
     bool is_done = false;
     while (!is_done && *budget > 0) {
-      int steps = std::min(*budget, EngineCore::kStepsPerHold);
+      int steps = std::min(*budget, Shard::kStepsPerHold);
       const int share = steps;
       is_done = Shard::Access(shard, turn_)->end_places(core_.time(), session.id, &steps);
       *budget -= std::max(share - steps, 1);
@@ -265,7 +264,7 @@ bool Batch::end_places(Session& session, int* budget) {
 
 bool Batch::forget(Session& session) {
   for (std::uint64_t left = session.shards; left != 0; left &= left - 1) {
-    Shard& shard = *core_.shard_at(static_cast<std::uint32_t>(std::countr_zero(left)));
+    Shard& shard = *core_.shards().find(static_cast<std::uint32_t>(std::countr_zero(left)));
     if (Shard::Access(shard, turn_)->forget_session(session.id)) session.shards &= ~(left & -left);
   }
   return session.shards == 0;
@@ -273,7 +272,7 @@ bool Batch::forget(Session& session) {
 
 void Batch::resume(Session& session) {
   session.shards = 0;
-  for (std::uint32_t number = 0; core_.shard_at(number) != nullptr; ++number) {
+  for (std::uint32_t number = 0; core_.shards().find(number) != nullptr; ++number) {
     session.shards |= std::uint64_t{1} << number;
   }
 }
@@ -282,8 +281,9 @@ void Batch::resume(Session& session) {
 template <typename Condition>
 bool Batch::any_shard(const Session& session, Condition condition) {
   for (std::uint64_t left = session.shards; left != 0; left &= left - 1) {
-    Shard::Access table(*core_.shard_at(static_cast<std::uint32_t>(std::countr_zero(left))), turn_);
-    table->advance(core_.time(), EngineCore::kStepsPerHold);
+    Shard::Access table(*core_.shards().find(static_cast<std::uint32_t>(std::countr_zero(left))),
+                        turn_);
+    table->advance(core_.time(), Shard::kStepsPerHold);
     if (condition(*table)) return true;
   }
   return false;
@@ -301,17 +301,17 @@ bool Batch::has_acknowledged_hold(const Session& session) {
 }
 
 FenceStatus Batch::fence(std::string_view key) {
-  const EngineCore::ShardRef at_shard = core_.shard_of(key, turn_);
+  const ShardRef at_shard = core_.shard_of(key, turn_);
   return Shard::Access(at_shard.shard, turn_)->fence(core_.now_at(at_shard), key);
 }
 
 bool Batch::explain(Kind kind, std::string_view key, Conflict* conflict) {
-  const EngineCore::ShardRef at_shard = core_.shard_of(key, turn_);
+  const ShardRef at_shard = core_.shard_of(key, turn_);
   return Shard::Access(at_shard.shard, turn_)->explain(core_.now_at(at_shard), kind, key, conflict);
 }
 
 std::optional<HoldStatus> Batch::last_to_expire(Kind kind, std::string_view name) {
-  const EngineCore::ShardRef at_shard = core_.shard_of(name, turn_);
+  const ShardRef at_shard = core_.shard_of(name, turn_);
   Shard::Access table(at_shard.shard, turn_);
   const Key* key = table->find(core_.now_at(at_shard), kind, name);
   if (key == nullptr || key->holds.empty()) return {};
@@ -325,7 +325,7 @@ std::optional<HoldStatus> Batch::last_to_expire(Kind kind, std::string_view name
 }
 
 std::optional<KeyStatus> Batch::status(Kind kind, std::string_view name, std::size_t entries_max) {
-  const EngineCore::ShardRef at_shard = core_.shard_of(name, turn_);
+  const ShardRef at_shard = core_.shard_of(name, turn_);
   Shard::Access table(at_shard.shard, turn_);
   const Key* key = table->find(core_.now_at(at_shard), kind, name);
   if (key == nullptr) return {};

@@ -172,7 +172,7 @@ Position Engine::history(const HistoryQuery& query,
                          const std::function<void(const KeyEvent&)>& visit) const {
   return core_->history(query, visit);
 }
-Ages Engine::ages() const { return core_->ages(); }
+Ages Engine::ages() const { return core_->age_scanner().ages(core_->now()); }
 std::string Engine::check() const { return core_->check(); }
 
 void Engine::close() { core_->close(); }

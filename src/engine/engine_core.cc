@@ -16,11 +16,6 @@ namespace {
 // The most entries copied under one lock of a shard.
 constexpr std::size_t kEntriesPerHold = kEntriesMax;
 
-// A sweep scans at most kAgeHoldsPerSweep pieces; an interval scans at least kAgeStepsMin entries.
-constexpr std::size_t kAgeHoldsPerSweep = 16;
-constexpr std::size_t kAgeStepsMin = 64 * 1024;
-constexpr std::size_t kAgeIntervalsPerPass = 8;
-
 // The attempts to find an idle key while other threads keep taking them.
 constexpr int kPassesMax = 1000;
 
@@ -70,7 +65,9 @@ EngineCore::EngineCore(const EngineOptions& options)
       hash_key_(options.hash_seed != 0 ? HashKey::of_seed(options.hash_seed) : HashKey::random()),
       budget_(options.keys_max),
       holds_({options.holds_max, options.holds_per_client_max}, hash_key_),
-      notifier_(options.journal) {
+      shards_(hash_key_),
+      notifier_(options.journal),
+      age_scanner_(shards_, options.age_interval) {
   const Time now = clock_.now();
   const TableOptions table{
       .waiters_max = options.waiters_max,
@@ -86,7 +83,7 @@ EngineCore::EngineCore(const EngineOptions& options)
       .slow_hold = options.slow_hold,
   };
   for (std::uint32_t i = 0; i < options.shards; ++i) {
-    shards_.push_back(std::make_unique<Shard>(table, budget_, holds_, journal_, options.observer));
+    shards_.add(std::make_unique<Shard>(table, budget_, holds_, journal_, options.observer));
   }
   if (journal_ != nullptr) {
     following_ = journal_->state() == Journal::State::following;
@@ -108,12 +105,6 @@ EngineCore::~EngineCore() {
   attachment_.reset();
   sweeper_.reset();
   notifier_.close();  // no other thread posts results any more
-}
-
-EngineCore::ShardRef EngineCore::shard_of(std::string_view key) {
-  const std::uint64_t hash = hash_bytes(key, hash_key_);
-  const auto number = static_cast<std::uint32_t>(hash & (shards_.size() - 1));
-  return {*shards_[number], number, hash};
 }
 
 Outcome EngineCore::refusal(OperationKind kind) const {
@@ -175,21 +166,13 @@ void EngineCore::settle_sets(Turn& turn) noexcept {
     std::erase(turn.sets, set);  // listed once per key
     std::vector<std::uint32_t> numbers;
     for (const KeySet::Part& part : set->parts) numbers.push_back(part.table);
-    ShardLocks locks(shards_at(numbers), turn);
+    ShardLocks locks(shards_.select(numbers), turn);
     std::vector<SetRules::TableRef> refs;
     for (const std::uint32_t n : numbers) {
-      refs.push_back({&ShardLocks::table_of(*shards_[n]), n});
+      refs.push_back({&ShardLocks::table_of(shards_[n]), n});
     }
     SetRules(time(), [&] { locks.flush(); }).settle(*set, refs);
   }
-}
-
-std::vector<Shard*> EngineCore::shards_at(std::vector<std::uint32_t> numbers) const {
-  std::ranges::sort(numbers);
-  numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
-  std::vector<Shard*> shards;
-  for (const std::uint32_t n : numbers) shards.push_back(shards_[n].get());
-  return shards;
 }
 
 Position EngineCore::commit(Turn& turn) noexcept {
@@ -223,7 +206,7 @@ Time EngineCore::sweep_some() {
   if (now.ns >= next_gc_ns_.load(std::memory_order_relaxed) && forget_some_idle(now, sweep)) {
     next_gc_ns_.store((now + options_.gc_interval).ns, std::memory_order_relaxed);
   }
-  const Time ages = scan_some_ages(now);
+  const Time ages = age_scanner_.scan_some(now);
   report(sweep, now);
   return std::min({next, Time{next_gc_ns_.load(std::memory_order_relaxed)}, ages});
 }
@@ -235,7 +218,7 @@ Time EngineCore::end_some_due(Time now, Sweep& sweep) {
   Time next = Time::never();
   for (const auto& shard : shards_) {
     if (shard->due() <= now) {
-      shard->advance(now, kStepsPerHold, turn);
+      shard->advance(now, Shard::kStepsPerHold, turn);
       ++sweep.shards;
       sweep.waits_ended += turn.wait_results.size();
       commit(turn);
@@ -252,10 +235,12 @@ bool EngineCore::forget_some_idle(Time now, Sweep& sweep) {
   bool all = true;
   for (const auto& shard : shards_) {
     if (!shard->may_have_idle()) continue;
-    const auto forget = [&](LockTable& table) { return table.forget_idle(since, kKeysPerHold); };
+    const auto forget = [&](LockTable& table) {
+      return table.forget_idle(since, Shard::kKeysPerHold);
+    };
     const std::size_t forgotten = shard->with_table(forget);
     sweep.keys_forgotten += forgotten;
-    all = forgotten < kKeysPerHold && all;
+    all = forgotten < Shard::kKeysPerHold && all;
   }
   return all;
 }
@@ -264,47 +249,6 @@ void EngineCore::report(Sweep& sweep, Time began) const {
   if (!options_.on_sweep || (sweep.shards == 0 && sweep.keys_forgotten == 0)) return;
   sweep.took = time() - began;
   options_.on_sweep(sweep);
-}
-
-// Each interval scans a share of all entries: all if they are few. Returns the time of the next
-// call.
-Time EngineCore::scan_some_ages(Time now) {
-  if (options_.age_interval == Duration::zero()) return Time::never();
-  MutexLock lock(ages_mutex_);
-  if (now < next_ages_) return next_ages_;
-  if (age_steps_left_ == 0) {
-    age_steps_left_ = std::max(kAgeStepsMin, age_steps_ / kAgeIntervalsPerPass);
-  }
-  Turn turn;
-  AgePass& pass = age_pass_;
-  for (std::size_t i = 0; i < kAgeHoldsPerSweep && age_steps_left_ > 0; ++i) {
-    Shard::Access(*shards_[pass.shard], turn)
-        ->scan_ages(now, pass.cursor, kKeysPerHold, pass.found);
-    pass.steps += kKeysPerHold;
-    age_steps_left_ -= std::min(age_steps_left_, kKeysPerHold);
-    if (!pass.cursor.done) continue;
-    pass.cursor = {};
-    if (++pass.shard < shards_.size()) continue;
-    oldest_ = std::move(pass.found);
-    age_steps_ = pass.steps;
-    pass = {};
-    age_steps_left_ = 0;
-  }
-  if (age_steps_left_ == 0) next_ages_ = now + options_.age_interval;
-  return age_steps_left_ == 0 ? next_ages_ : now;
-}
-
-Ages EngineCore::ages() {
-  const Time now = clock_.now();
-  const auto age_of = [now](const OldestEntries::Of& entry) -> Ages::OldestEntry {
-    if (entry.since >= now) return {entry.kind, entry.key, Duration::zero()};
-    return {entry.kind, entry.key, now - entry.since};
-  };
-  MutexLock lock(ages_mutex_);
-  const OldestEntries::Queue& queue = oldest_.queue;
-  return {.oldest_wait = age_of(oldest_.wait),
-          .oldest_hold = age_of(oldest_.hold),
-          .longest_queue = {queue.kind, queue.key, queue.waiters}};
 }
 
 void EngineCore::close() {
@@ -343,7 +287,7 @@ bool EngineCore::replay(const Event& event, std::optional<Time> at) {
     if (event.fence != 0) raise_fences();
     return true;
   }
-  return shard_of(event.key).shard.with_table(
+  return shards_.of(event.key).shard.with_table(
       [&](LockTable& table) { return table.apply(event, at); });
 }
 
@@ -395,7 +339,7 @@ bool EngineCore::describe_some(bool from_start) {
     described_ = 0;
     described_in_shard_ = {};
   }
-  shards_[described_]->describe(described_in_shard_, kKeysPerHold);
+  shards_[described_].describe(described_in_shard_, Shard::kKeysPerHold);
   if (described_in_shard_.done) {
     ++described_;
     described_in_shard_ = {};
@@ -407,7 +351,7 @@ bool EngineCore::fits(std::size_t size) {
   std::size_t sum = 0;
   for (const auto& shard : shards_) {
     for (Cursor cursor; !cursor.done;) {
-      sum += shard->described_size(cursor, kKeysPerHold);
+      sum += shard->described_size(cursor, Shard::kKeysPerHold);
       if (sum > size) return false;
     }
   }
@@ -462,13 +406,13 @@ Position EngineCore::list_some(ListCursor& cursor, std::size_t keys_max,
                                const std::function<void(const KeyStatus&)>& visit,
                                std::size_t entries_max) {
   const std::size_t keys_per_hold = std::clamp<std::size_t>(
-      kEntriesPerHold / std::max<std::size_t>(entries_max, 1), 1, kKeysPerHold);
+      kEntriesPerHold / std::max<std::size_t>(entries_max, 1), 1, Shard::kKeysPerHold);
   std::vector<KeyStatus> some;
   Turn turn;
   while (keys_max > 0 && cursor.shard < shards_.size()) {
     Cursor in_shard{.rank = cursor.rank};
     {
-      Shard::Access table(*shards_[cursor.shard], turn);
+      Shard::Access table(shards_[cursor.shard], turn);
       const Time now = std::max(table->now(), clock_.now());
       table->walk(in_shard, std::min(keys_max, keys_per_hold), [&](const Key& key) {
         some.push_back(status_of(*table, key, now, entries_max));
@@ -510,9 +454,9 @@ Position EngineCore::history(const HistoryQuery& query,
   HistoryReading reading(query);
   Turn turn;
   if (query.key.empty()) {
-    for (std::uint32_t i = 0; i < shards_.size(); ++i) reading.read(*shards_[i], i, turn);
+    for (std::uint32_t i = 0; i < shards_.size(); ++i) reading.read(shards_[i], i, turn);
   } else {
-    const ShardRef ref = shard_of(query.key);
+    const ShardRef ref = shards_.of(query.key);
     reading.read(ref.shard, ref.number, turn);
   }
   reading.visit(visit);

@@ -10,15 +10,15 @@
 #include <vector>
 
 #include "base/hash.h"
-#include "base/mutex.h"
 #include "base/rate_limit.h"
 #include "core/hold_budget.h"
 #include "core/key_budget.h"
 #include "core/set_rules.h"
+#include "engine/age_scanner.h"
 #include "engine/durable_notifier.h"
 #include "engine/in_flight.h"
-#include "engine/shard.h"
 #include "engine/shard_locks.h"
+#include "engine/shards.h"
 #include "engine/sweeper.h"
 #include "lockd/batch.h"
 #include "lockd/engine.h"
@@ -30,29 +30,18 @@ class EngineCore final : private Journal::Source {
   explicit EngineCore(const EngineOptions& options);
   ~EngineCore();
 
-  struct ShardRef {
-    Shard& shard;
-    std::uint32_t number;
-    std::uint64_t key_hash;
-  };
   // Ordered by how much a request adds to the journal. `turn` is await_turn().
   enum class OperationKind : std::uint8_t { nothing, release, renewal, turn, grant };
 
-  // Limits of the work under one lock of a shard: a fraction of a millisecond.
-  static constexpr int kStepsPerHold = 256;
-  static constexpr std::size_t kKeysPerHold = 256;
   // Limits the rejections in the history, so that they do not displace other events.
   static constexpr std::uint32_t kRefusalsPerSecond = 10;
 
   // Settles the sets that `turn` has made grantable, then returns the key's shard.
   ShardRef shard_of(std::string_view key, Turn& turn) {
     if (!turn.sets.empty()) settle_sets(turn);
-    return shard_of(key);
+    return shards_.of(key);
   }
-  ShardRef shard_of(std::string_view key);
-  Shard* shard_at(std::uint32_t number) {  // null: no such shard
-    return number < shards_.size() ? shards_[number].get() : nullptr;
-  }
+  const Shards& shards() const { return shards_; }
   // The time for the tables. It stands still while following, because only the leader ends leases.
   Time time() const { return is_following() ? Time{} : clock_.now(); }
   LockTable::At now_at(const ShardRef& ref) const { return {time(), ref.key_hash}; }
@@ -63,8 +52,6 @@ class EngineCore final : private Journal::Source {
   bool has_no_room(OperationKind kind) const {
     return Journal::is_full(journal_state()) && refusal(kind) == Outcome::storage;
   }
-  // In the order of their numbers, without duplicates.
-  std::vector<Shard*> shards_at(std::vector<std::uint32_t> numbers) const;
   KeyUnit find_unit();
   // Makes one attempt. For callers that hold units, which must not wait for each other's.
   KeyUnit find_unit_at_once();
@@ -89,7 +76,6 @@ class EngineCore final : private Journal::Source {
   Owned owned(SessionId session);
   Stats stats();
   Position history(const HistoryQuery& query, const std::function<void(const KeyEvent&)>& visit);
-  Ages ages() EXCLUDES(ages_mutex_);
   std::string check();
   Time sweep();
   // Sweeps a bounded part of each shard. Returns a past time if there is more to do.
@@ -104,6 +90,7 @@ class EngineCore final : private Journal::Source {
   }
   DurableNotifier& notifier() { return notifier_; }
   InFlight& blocked_calls() { return blocked_calls_; }
+  AgeScanner& age_scanner() { return age_scanner_; }
 
  private:
   // The journal calls its source during the lifetime of this.
@@ -127,7 +114,6 @@ class EngineCore final : private Journal::Source {
   Time end_some_due(Time now, Sweep& sweep);
   bool forget_some_idle(Time now, Sweep& sweep);
   void report(Sweep& sweep, Time began) const;
-  Time scan_some_ages(Time now) EXCLUDES(ages_mutex_);
   void end_waits(Outcome why);
 
   void recover();
@@ -148,7 +134,7 @@ class EngineCore final : private Journal::Source {
   KeyBudget budget_;
   RateLimit refusals_{kRefusalsPerSecond};
   HoldBudget holds_;
-  std::vector<std::unique_ptr<Shard>> shards_;
+  Shards shards_;
   DurableNotifier notifier_;
   std::atomic<bool> closed_{false};
   std::atomic<bool> following_{false};
@@ -160,20 +146,7 @@ class EngineCore final : private Journal::Source {
   Cursor described_in_shard_;
   InFlight blocked_calls_;  // in a queue
   std::atomic<std::uint64_t> next_gc_ns_{0};
-
-  // The progress of a scan of all ages.
-  struct AgePass {
-    std::size_t shard = 0;
-    AgeCursor cursor{};
-    OldestEntries found{};
-    std::size_t steps = 0;
-  };
-  Mutex ages_mutex_;
-  AgePass age_pass_ GUARDED_BY(ages_mutex_);
-  std::size_t age_steps_left_ GUARDED_BY(ages_mutex_) = 0;  // in this interval
-  std::size_t age_steps_ GUARDED_BY(ages_mutex_) = 0;       // of the last pass
-  Time next_ages_ GUARDED_BY(ages_mutex_);
-  OldestEntries oldest_ GUARDED_BY(ages_mutex_);  // found by the last pass
+  AgeScanner age_scanner_;
 
   std::optional<Sweeper> sweeper_;        // its thread uses all of the above
   std::optional<Attachment> attachment_;  // last: the journal's calls use all of the above

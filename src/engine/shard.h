@@ -7,6 +7,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -21,6 +22,10 @@ namespace lockd {
 // Aligned, so that two shards never share a cache line.
 class alignas(64) Shard {
  public:
+  // Limits of the work under one lock of a shard: a fraction of a millisecond.
+  static constexpr int kStepsPerHold = 256;
+  static constexpr std::size_t kKeysPerHold = 256;
+
   // `journal` and `observer` may be null.
   Shard(const TableOptions& options, KeyBudget& budget, HoldBudget& holds, Journal* journal,
         Observer* observer)
