@@ -334,7 +334,7 @@ std::optional<KeyStatus> Batch::status(Kind kind, std::string_view name, std::si
 }
 
 void Batch::barrier() {
-  turn_.answers = std::max(turn_.answers, core_.append_mark());
+  turn_.answers = std::max(turn_.answers, core_.journal_source().append_mark());
   turn_.position = std::max(turn_.position, turn_.answers);
 }
 

@@ -47,14 +47,6 @@ bool has_room(Journal::State state, EngineCore::OperationKind kind) {
   }
 }
 
-// The first fence without a journal: larger than any that an earlier process can have granted,
-// unless the clock went back. Four fences per microsecond since 2020 stay below 2^53 until 2091.
-Fence fence_from_clock(Time now) {
-  constexpr std::uint64_t k2020_us = 1'577'836'800'000'000;
-  const std::uint64_t us = now.ns / 1000;
-  return us > k2020_us ? std::min(4 * (us - k2020_us), kFenceMax) : 0;
-}
-
 }  // namespace
 
 EngineCore::EngineCore(const EngineOptions& options)
@@ -67,6 +59,13 @@ EngineCore::EngineCore(const EngineOptions& options)
       holds_({options.holds_max, options.holds_per_client_max}, hash_key_),
       shards_(hash_key_),
       notifier_(options.journal),
+      source_(journal_, shards_, clock_, notifier_,
+              {.on_failed = [this] { end_waits(Outcome::storage); },  // no waiter will be granted
+               .on_lead =
+                   [this] {
+                     if (sweeper_) sweeper_->notice(Time{});
+                   },
+               .on_durable = options.on_durable}),
       age_scanner_(shards_, options.age_interval) {
   const Time now = clock_.now();
   const TableOptions table{
@@ -74,7 +73,8 @@ EngineCore::EngineCore(const EngineOptions& options)
       .refuses_tries_at_full_queue = options.refuses_tries_at_full_queue,
       .keeps_idle_limits = options.keeps_idle_limits,
       .ttl_max = options.ttl_max,
-      .last_fence = std::max(options.fence_floor, journal_ == nullptr ? fence_from_clock(now) : 0),
+      .last_fence = std::max(options.fence_floor,
+                             journal_ == nullptr ? JournalSource::fence_from_clock(now) : 0),
       .hash_key = hash_key_,
       .events = journal_ != nullptr,
       .history_size = (options.history_size + options.shards - 1) / options.shards,
@@ -85,24 +85,19 @@ EngineCore::EngineCore(const EngineOptions& options)
   for (std::uint32_t i = 0; i < options.shards; ++i) {
     shards_.add(std::make_unique<Shard>(table, budget_, holds_, journal_, options.observer));
   }
-  if (journal_ != nullptr) {
-    following_ = journal_->state() == Journal::State::following;
-    recover();
-  }
+  source_.recover();
   next_gc_ns_ = (now + options_.gc_interval).ns;
   if (options_.sweeper) {
     sweeper_.emplace(clock_, options_.sweep_interval, [this] { return sweep_some(); });
   }
   // Last, because the journal's thread may call from here on, and make the engine lead.
-  if (journal_ != nullptr) {
-    attachment_.emplace(*journal_, static_cast<Journal::Source&>(*this));
-  }
+  source_.attach();
 }
 
 EngineCore::~EngineCore() {
   close();
   blocked_calls_.wait_until_none();
-  attachment_.reset();
+  source_.detach();
   sweeper_.reset();
   notifier_.close();  // no other thread posts results any more
 }
@@ -199,7 +194,7 @@ Time EngineCore::sweep() {
 // Round-robin over the shards: neither a due lease of another shard nor one that becomes due
 // meanwhile must wait for a large backlog.
 Time EngineCore::sweep_some() {
-  if (is_following()) return Time::never();
+  if (source_.is_following()) return Time::never();
   const Time now = time();
   Sweep sweep;
   const Time next = end_some_due(now, sweep);
@@ -270,92 +265,6 @@ void EngineCore::end_waits(Outcome why) {
   }
   turn.sets = std::move(sets);
   commit(turn);
-}
-
-void EngineCore::recover() {
-  journal_->recover([&](const Event& event) {
-    if (replay(event)) return;
-    throw std::runtime_error("lockd: the journal contradicts itself at key '" +
-                             std::string(event.key) + "', fence " + std::to_string(event.fence));
-  });
-  raise_fences();
-}
-
-bool EngineCore::replay(const Event& event, std::optional<Time> at) {
-  largest_fence_ = std::max(largest_fence_, event.fence);
-  if (event.type == Event::Type::fence_floor) {
-    if (event.fence != 0) raise_fences();
-    return true;
-  }
-  return shards_.of(event.key).shard.with_table(
-      [&](LockTable& table) { return table.apply(event, at); });
-}
-
-// In every shard, because a key may have been in another one when the number of shards was
-// different.
-void EngineCore::raise_fences() {
-  for (const auto& shard : shards_) {
-    shard->with_table([&](LockTable& table) { table.raise_fence(largest_fence_); });
-  }
-}
-
-bool EngineCore::apply(const Event& event) {
-  const Time now = clock_.now();
-  Event here = event;
-  here.expires_at = now + (event.expires_at - Time{});
-  return replay(here, now);
-}
-
-// A new cluster starts its fences like a server without a journal: when it replaces such a server,
-// the protected resources have seen that server's fences.
-void EngineCore::lead(Position from, Duration lease_min) {
-  if (largest_fence_ == 0) largest_fence_ = fence_from_clock(clock_.now());
-  raise_fences();
-  leads_from_.store(from, std::memory_order_release);
-  for (const auto& shard : shards_) shard->lead(clock_.now(), from, lease_min);
-  following_.store(false, std::memory_order_release);
-  if (sweeper_.has_value()) sweeper_->notice(Time{});
-}
-
-// A follower cannot append, so its answer depends on no event.
-Position EngineCore::append_mark() {
-  const Position from = leads_from_.load(std::memory_order_acquire);
-  if (from == 0 || is_following()) return from;
-  const Event mark{.type = Event::Type::fence_floor};
-  return journal_->append({&mark, 1});
-}
-
-void EngineCore::progressed() noexcept {
-  notifier_.progressed();
-  if (journal_->state() == Journal::State::failed) {
-    const InFlight::Call call(notifier_.in_flight());
-    end_waits(Outcome::storage);  // no waiter will be granted
-  }
-  if (options_.on_durable) options_.on_durable();
-}
-
-bool EngineCore::describe_some(bool from_start) {
-  if (from_start) {
-    described_ = 0;
-    described_in_shard_ = {};
-  }
-  shards_[described_].describe(described_in_shard_, Shard::kKeysPerHold);
-  if (described_in_shard_.done) {
-    ++described_;
-    described_in_shard_ = {};
-  }
-  return described_ < shards_.size();
-}
-
-bool EngineCore::fits(std::size_t size) {
-  std::size_t sum = 0;
-  for (const auto& shard : shards_) {
-    for (Cursor cursor; !cursor.done;) {
-      sum += shard->described_size(cursor, Shard::kKeysPerHold);
-      if (sum > size) return false;
-    }
-  }
-  return true;
 }
 
 Journal::State EngineCore::journal_state() const {

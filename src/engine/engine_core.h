@@ -17,6 +17,7 @@
 #include "engine/age_scanner.h"
 #include "engine/durable_notifier.h"
 #include "engine/in_flight.h"
+#include "engine/journal_source.h"
 #include "engine/shard_locks.h"
 #include "engine/shards.h"
 #include "engine/sweeper.h"
@@ -25,7 +26,7 @@
 
 namespace lockd::detail {
 
-class EngineCore final : private Journal::Source {
+class EngineCore {
  public:
   explicit EngineCore(const EngineOptions& options);
   ~EngineCore();
@@ -43,7 +44,7 @@ class EngineCore final : private Journal::Source {
   }
   const Shards& shards() const { return shards_; }
   // The time for the tables. It stands still while following, because only the leader ends leases.
-  Time time() const { return is_following() ? Time{} : clock_.now(); }
+  Time time() const { return source_.is_following() ? Time{} : clock_.now(); }
   LockTable::At now_at(const ShardRef& ref) const { return {time(), ref.key_hash}; }
   // Why no operation of this kind is possible, or ok. Called under the shard's lock.
   Outcome refusal(OperationKind kind) const;
@@ -59,8 +60,6 @@ class EngineCore final : private Journal::Source {
   void settle_sets(Turn& turn) noexcept;
   void count_max_keys_refusal() { max_keys_refusals_.fetch_add(1, std::memory_order_relaxed); }
   Duration set_wait_max() const { return options_.set_wait_max; }
-  // Appends an event that changes nothing to a shared journal; returns the position after it.
-  Position append_mark();
   static HoldStatus status_of(const LockTable& table, const Hold& hold, Time now);
   static KeyStatus status_of(const LockTable& table, const Key& key, Time now,
                              std::size_t entries_max);
@@ -90,40 +89,16 @@ class EngineCore final : private Journal::Source {
   }
   DurableNotifier& notifier() { return notifier_; }
   InFlight& blocked_calls() { return blocked_calls_; }
+  JournalSource& journal_source() { return source_; }
   AgeScanner& age_scanner() { return age_scanner_; }
 
  private:
-  // The journal calls its source during the lifetime of this.
-  class Attachment {
-   public:
-    Attachment(Journal& journal, Journal::Source& source) : journal_(journal) {
-      journal_.attach(&source);
-    }
-    ~Attachment() { journal_.attach(nullptr); }
-    Attachment(const Attachment&) = delete;
-    Attachment& operator=(const Attachment&) = delete;
-
-   private:
-    Journal& journal_;
-  };
-
-  bool is_following() const { return following_.load(std::memory_order_acquire); }
-
   static KeyUnit reclaim_idle(Shard& shard);
   std::uint64_t idlings() const;
   Time end_some_due(Time now, Sweep& sweep);
   bool forget_some_idle(Time now, Sweep& sweep);
   void report(Sweep& sweep, Time began) const;
   void end_waits(Outcome why);
-
-  void recover();
-  bool replay(const Event& event, std::optional<Time> at = {});
-  void raise_fences();
-  void progressed() noexcept override;
-  bool describe_some(bool from_start) override;
-  bool fits(std::size_t size) override;
-  bool apply(const Event& event) override;
-  void lead(Position from, Duration lease_min) override;
 
   const EngineOptions options_;
   const std::unique_ptr<Clock> own_clock_;
@@ -137,19 +112,13 @@ class EngineCore final : private Journal::Source {
   Shards shards_;
   DurableNotifier notifier_;
   std::atomic<bool> closed_{false};
-  std::atomic<bool> following_{false};
-  std::atomic<Position> leads_from_{0};              // from lead(); 0 before, or if not shared
   std::atomic<std::uint64_t> max_keys_refusals_{0};  // not in the tables: a retry may succeed
-  // Used by the journal's thread only: the largest fence of any event, and the snapshot's progress.
-  Fence largest_fence_ = 0;
-  std::size_t described_ = 0;  // shards
-  Cursor described_in_shard_;
-  InFlight blocked_calls_;  // in a queue
+  InFlight blocked_calls_;                           // in a queue
   std::atomic<std::uint64_t> next_gc_ns_{0};
+  JournalSource source_;
   AgeScanner age_scanner_;
 
-  std::optional<Sweeper> sweeper_;        // its thread uses all of the above
-  std::optional<Attachment> attachment_;  // last: the journal's calls use all of the above
+  std::optional<Sweeper> sweeper_;  // last: its thread uses all of the above
 };
 
 }  // namespace lockd::detail
