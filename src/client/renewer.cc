@@ -91,7 +91,7 @@ void Renewer::stop() {
 void Renewer::run() {
   Watch watch;
   while (advance_all(watch)) {
-    if (!tell_one()) wait(watch);
+    if (!notify_one()) wait(watch);
   }
 }
 
@@ -110,12 +110,12 @@ bool Renewer::advance_all(Watch& watch) {
     const bool has_news = is_ready || now >= renewal->deadline();
     if (auto loss = has_news ? renewal->advance(now) : std::nullopt) {
       renewal->hold()->lose(std::move(*loss));
-      std::erase(unnotified_, renewal->hold());
-      unnotified_.push_back(renewal->hold());
+      losses_.withdraw(*renewal->hold());  // replaces a pending suspicion
+      losses_.add(renewal->hold());
       renewal = renewals_.erase(renewal);
       continue;
     }
-    if (renewal->take_suspicion()) unnotified_.push_back(renewal->hold());
+    if (renewal->take_suspicion()) losses_.add(renewal->hold());
     for (const pollfd& interest : renewal->interests()) {
       if (interest.fd >= 0) watch.descriptors.push_back(interest);
     }
@@ -126,26 +126,15 @@ bool Renewer::advance_all(Watch& watch) {
   return !stopping_;
 }
 
-// Notifies the owner that has waited for longest. False when nobody has to be notified.
-bool Renewer::tell_one() {
-  std::shared_ptr<Hold> hold;
-  {
-    MutexLock lock(mutex_);
-    if (unnotified_.empty()) return false;
-    hold = std::move(unnotified_.front());
-    unnotified_.erase(unnotified_.begin());
-    telling_ = hold.get();
-  }
-  if (const auto loss = hold->loss()) {
-    hold->lost.request_stop();
-    if (hold->terms.on_lost) hold->terms.on_lost(*loss);
-  } else if (hold->terms.on_suspect && hold->is_suspect) {
-    hold->terms.on_suspect(hold->suspicion());
-  }
-  MutexLock lock(mutex_);
-  telling_ = nullptr;
-  told_.notify_all();
-  return true;
+bool Renewer::notify_one() {
+  return losses_.notify_one([](Hold& hold) {
+    if (const auto loss = hold.loss()) {
+      hold.lost.request_stop();
+      if (hold.terms.on_lost) hold.terms.on_lost(*loss);
+    } else if (hold.terms.on_suspect && hold.is_suspect) {
+      hold.terms.on_suspect(hold.suspicion());
+    }
+  });
 }
 
 void Renewer::wait(Watch& watch) const {
@@ -188,17 +177,22 @@ Status Renewer::release(Hold& hold) {
   return status;
 }
 
-// From here on nobody renews it, and its owner is told nothing, unless it is being told by us.
+// Afterwards the hold is not renewed and its owner is not notified, unless the notification itself
+// calls this.
 std::unique_ptr<LineConnection> Renewer::withdraw(Hold& hold) {
-  MutexLock lock(mutex_);
-  std::erase_if(unnotified_, [&](const auto& lost) { return lost.get() == &hold; });
-  while (telling_ == &hold && !on_own_thread()) told_.wait(mutex_);
-  const auto renewal = std::find_if(renewals_.begin(), renewals_.end(),
-                                    [&](const Renewal& one) { return one.hold().get() == &hold; });
-  if (renewal == renewals_.end()) return nullptr;
-  auto connection = renewal->take_connection();
-  renewals_.erase(renewal);
-  wake();
+  std::unique_ptr<LineConnection> connection;
+  {
+    MutexLock lock(mutex_);
+    const auto renewal = std::find_if(renewals_.begin(), renewals_.end(), [&](const Renewal& one) {
+      return one.hold().get() == &hold;
+    });
+    if (renewal != renewals_.end()) {
+      connection = renewal->take_connection();
+      renewals_.erase(renewal);
+      wake();
+    }
+  }
+  losses_.withdraw(hold);
   return connection;
 }
 

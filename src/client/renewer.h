@@ -11,12 +11,12 @@
 
 #include <poll.h>
 
-#include <condition_variable>
 #include <list>
 #include <memory>
 #include <thread>
 #include <vector>
 
+#include "base/loss_notifier.h"
 #include "base/mutex.h"
 #include "client/hold.h"
 #include "client/line_connection.h"
@@ -53,7 +53,8 @@ class Renewer {
   void run() EXCLUDES(mutex_);
   // False when it is time to stop.
   bool advance_all(Watch& watch) EXCLUDES(mutex_);
-  bool tell_one() EXCLUDES(mutex_);
+  // Returns false if there is no owner to notify.
+  bool notify_one() EXCLUDES(mutex_);
   void wait(Watch& watch) const;
   void wake() const;
 
@@ -65,11 +66,9 @@ class Renewer {
   const int wake_fd_;  // an eventfd: something has changed
   const int timer_;    // a timerfd of CLOCK_BOOTTIME
 
+  LossNotifier<Hold> losses_;  // lost holds and suspect ones
   Mutex mutex_;
-  std::condition_variable_any told_;
   std::list<Renewal> renewals_ GUARDED_BY(mutex_);
-  std::vector<std::shared_ptr<Hold>> unnotified_ GUARDED_BY(mutex_);  // owners do not know
-  const Hold* telling_ GUARDED_BY(mutex_) = nullptr;
   bool stopping_ GUARDED_BY(mutex_) = false;
 
   std::thread thread_;           // written by start() and stop() only

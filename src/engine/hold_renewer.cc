@@ -70,7 +70,11 @@ void HoldRenewer::keep(const std::shared_ptr<KeptHold>& hold) {
 Outcome HoldRenewer::release(KeptHold& hold) {
   {
     MutexLock lock(mutex_);
-    withdraw(hold);
+    holds_.erase(&hold);  // from here on the hold is neither renewed nor lost
+  }
+  losses_.withdraw(hold);
+  {
+    MutexLock lock(mutex_);
     if (hold.loss) return *hold.loss;
     if (hold.release) return *hold.release;
   }
@@ -161,37 +165,15 @@ void HoldRenewer::lose(KeptHold& hold, Outcome how) {
   hold.certainty.end(engine_.now());
   hold.loss = how;
   auto kept = holds_.extract(&hold);
-  unnotified_.push_back(std::move(kept.mapped()));
+  losses_.add(std::move(kept.mapped()));
 }
 
-// Notifies one owner, in the order of the losses. Returns false if there is none to notify.
 bool HoldRenewer::notify_one() {
-  std::shared_ptr<KeptHold> hold;
-  {
-    MutexLock lock(mutex_);
-    if (unnotified_.empty()) return false;
-    hold = std::move(unnotified_.front());
-    unnotified_.pop_front();
-    notifying_ = hold.get();
-    notifying_thread_ = std::this_thread::get_id();
-  }
-  // Releases the keys of the hold that are still held.
-  Batch(engine_).release_all(hold->id());
-  hold->lost.request_stop();
-  if (hold->on_lost) hold->on_lost(*loss_of(*hold));
-  MutexLock lock(mutex_);
-  notifying_ = nullptr;
-  notified_.notify_all();
-  return true;
-}
-
-// Afterwards the hold is not renewed and its owner is not notified, unless the notification itself
-// calls this.
-void HoldRenewer::withdraw(const KeptHold& hold) {
-  std::erase_if(unnotified_, [&](const auto& lost) { return lost.get() == &hold; });
-  while (notifying_ == &hold && notifying_thread_ != std::this_thread::get_id())
-    notified_.wait(mutex_);
-  holds_.erase(&hold);
+  return losses_.notify_one([this](KeptHold& hold) {
+    Batch(engine_).release_all(hold.id());  // the keys of the hold that are still held
+    hold.lost.request_stop();
+    if (hold.on_lost) hold.on_lost(*loss_of(hold));
+  });
 }
 
 Time HoldRenewer::next() {

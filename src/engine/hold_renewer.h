@@ -5,17 +5,15 @@
 // a hung disk delays no notification, and it calls no owner under its lock.
 #pragma once
 
-#include <condition_variable>
-#include <list>
 #include <memory>
 #include <optional>
 #include <stop_token>
 #include <string>
-#include <thread>
 #include <unordered_map>
 #include <vector>
 
 #include "base/certainty.h"
+#include "base/loss_notifier.h"
 #include "base/mutex.h"
 #include "engine/sweeper.h"
 #include "lockd/clock.h"
@@ -92,19 +90,16 @@ class HoldRenewer {
   void settle(KeptHold& hold) REQUIRES(mutex_);
   // Precondition: holds_ contains the hold.
   void lose(KeptHold& hold, Outcome how) REQUIRES(mutex_);
+  // Returns false if there is no owner to notify.
   bool notify_one() EXCLUDES(mutex_);
-  void withdraw(const KeptHold& hold) REQUIRES(mutex_);
   Time next() EXCLUDES(mutex_);
 
   Engine& engine_;
   const EngineClock clock_;
 
+  LossNotifier<KeptHold> losses_;
   Mutex mutex_;
-  std::condition_variable_any notified_;
   std::unordered_map<const KeptHold*, std::shared_ptr<KeptHold>> holds_ GUARDED_BY(mutex_);
-  std::list<std::shared_ptr<KeptHold>> unnotified_ GUARDED_BY(mutex_);  // lost
-  const KeptHold* notifying_ GUARDED_BY(mutex_) = nullptr;
-  std::thread::id notifying_thread_ GUARDED_BY(mutex_);
 
   std::optional<Sweeper> thread_;  // last: uses all of the above
 };
