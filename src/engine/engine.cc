@@ -155,18 +155,17 @@ StatusResult Engine::status(Kind kind, std::string_view key, std::size_t entries
 
 Position Engine::list(const std::function<void(const KeyStatus&)>& visit,
                       std::size_t entries_max) const {
-  ListCursor place;
-  return list_some(place, SIZE_MAX, visit, entries_max);
+  ListCursor cursor;
+  return list_some(cursor, SIZE_MAX, visit, entries_max);
 }
 
-Position Engine::list_some(ListCursor& place, std::size_t keys_max,
+Position Engine::list_some(ListCursor& cursor, std::size_t keys_max,
                            const std::function<void(const KeyStatus&)>& visit,
                            std::size_t entries_max) const {
-  return core_->list_some(place, keys_max, visit, entries_max);
+  return core_->list_some(cursor, keys_max, visit, entries_max);
 }
 
 Owned Engine::owned(SessionId session) const { return core_->owned(session); }
-
 Stats Engine::stats() const { return core_->stats(); }
 Position Engine::history(const HistoryQuery& query,
                          const std::function<void(const KeyEvent&)>& visit) const {
@@ -174,23 +173,14 @@ Position Engine::history(const HistoryQuery& query,
 }
 Ages Engine::ages() const { return core_->age_scanner().ages(core_->now()); }
 std::string Engine::check() const { return core_->check(); }
-
 void Engine::close() { core_->close(); }
-
 void Engine::drain_notifications() { core_->notifier().drain(); }
-
 bool Engine::is_durable(Position position) const { return core_->notifier().is_durable(position); }
-
 bool Engine::wait_durable(Position position) { return core_->notifier().wait(position); }
-
 Journal::State Engine::journal_state() const { return core_->journal_state(); }
-
 bool Engine::journal_is_behind() const { return core_->journal_is_behind(); }
-
 Duration Engine::storage_wait() const { return core_->storage_wait(); }
-
 Time Engine::sweep() { return core_->sweep(); }
-
 Time Engine::now() const { return core_->now(); }
 
 }  // namespace lockd

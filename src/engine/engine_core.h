@@ -81,6 +81,7 @@ class EngineCore {
   Time sweep_some();
   void close();
 
+  const Clock& clock() const { return clock_; }
   Time now() const { return clock_.now(); }
   Journal::State journal_state() const;
   bool journal_is_behind() const { return journal_ != nullptr && journal_->is_behind(); }

@@ -77,8 +77,9 @@ HeldResult Engine::hold_all(const AcquireSetRequest& request, std::stop_token st
 
 // Called before the acquisition, because starting the thread may throw.
 void Engine::start_renewer() {
-  std::call_once(renewer_started_,
-                 [this] { renewer_ = std::make_shared<detail::HoldRenewer>(*this); });
+  std::call_once(renewer_started_, [this] {
+    renewer_ = std::make_shared<detail::HoldRenewer>(*this, core_->clock());
+  });
 }
 
 HeldResult Engine::keep(const std::vector<SetItem>& keys, const Holder& holder, const Grant& grant,

@@ -51,11 +51,9 @@ KeptHold::KeptHold(std::shared_ptr<HoldRenewer> by, const std::vector<SetItem>& 
       certainty(granted.expires_at),
       renew_at(renewal_time(granted.expires_at, granted.ttl)) {}
 
-HoldRenewer::HoldRenewer(Engine& engine) : engine_(engine), clock_(engine) {
+HoldRenewer::HoldRenewer(Engine& engine, const Clock& clock) : engine_(engine), clock_(clock) {
   thread_.emplace(clock_, kRenewerPauseMax, [this] { return turn(); });
 }
-
-Time HoldRenewer::now() const { return engine_.now(); }
 
 void HoldRenewer::keep(const std::shared_ptr<KeptHold>& hold) {
   Time renew_at;
@@ -79,7 +77,7 @@ Outcome HoldRenewer::release(KeptHold& hold) {
     if (hold.release) return *hold.release;
   }
   // Released even if it is over, because a renewal that is not durable yet may be in force.
-  const bool was_held = hold.certainty.end(engine_.now());
+  const bool was_held = hold.certainty.end(clock_.now());
   const ReleaseSetResult result = engine_.release_all(hold.id());
   Outcome outcome = was_held ? result.outcome : Outcome::expired;
   if (result && std::ranges::find(result.released, false) != result.released.end()) {
@@ -108,7 +106,7 @@ void HoldRenewer::stop() {
 }
 
 Time HoldRenewer::turn() {
-  if (const Holds due = settle_and_collect_due(engine_.now()); !due.empty()) renew(due);
+  if (const Holds due = settle_and_collect_due(clock_.now()); !due.empty()) renew(due);
   while (notify_one()) {
   }
   return next();
@@ -151,18 +149,18 @@ void HoldRenewer::apply_answer(KeptHold& hold, const SetResult& answer, Position
   } else if (is_not_held(answer.outcome)) {
     lose(hold, answer.outcome);
   } else {
-    hold.renew_at = engine_.now() + kRetryDelay;
+    hold.renew_at = clock_.now() + kRetryDelay;
   }
 }
 
 void HoldRenewer::settle(KeptHold& hold) {
   if (!hold.renewal || !engine_.is_durable(hold.renewal->position)) return;
-  hold.certainty.extend(engine_.now(), hold.renewal->expires_at);
+  hold.certainty.extend(clock_.now(), hold.renewal->expires_at);
   hold.renewal.reset();
 }
 
 void HoldRenewer::lose(KeptHold& hold, Outcome how) {
-  hold.certainty.end(engine_.now());
+  hold.certainty.end(clock_.now());
   hold.loss = how;
   auto kept = holds_.extract(&hold);
   losses_.add(std::move(kept.mapped()));
@@ -178,7 +176,7 @@ bool HoldRenewer::notify_one() {
 
 Time HoldRenewer::next() {
   MutexLock lock(mutex_);
-  const Time now = engine_.now();
+  const Time now = clock_.now();
   Time next = now + kRenewerPauseMax;
   for (const auto& [_, hold] : holds_) {
     const Time check = hold->renewal ? now + kDurabilityCheckInterval : hold->renew_at;

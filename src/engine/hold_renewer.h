@@ -59,29 +59,20 @@ struct KeptHold {
 class HoldRenewer {
  public:
   // Throws std::system_error if no thread can be started.
-  explicit HoldRenewer(Engine& engine);
+  HoldRenewer(Engine& engine, const Clock& clock);
 
   void keep(const std::shared_ptr<KeptHold>& hold) EXCLUDES(mutex_);
   // See Held::release(). Called by the owner's thread.
   Outcome release(KeptHold& hold) EXCLUDES(mutex_);
   // See Held::loss(). Precondition: the hold is over.
   std::optional<Outcome> loss_of(const KeptHold& hold) EXCLUDES(mutex_);
-  Time now() const;
+  Time now() const { return clock_.now(); }
 
   // Called by the engine's destructor: all holds are lost.
   void stop() EXCLUDES(mutex_);
 
  private:
   using Holds = std::vector<std::shared_ptr<KeptHold>>;
-
-  class EngineClock final : public Clock {
-   public:
-    explicit EngineClock(Engine& engine) : engine_(engine) {}
-    Time now() const noexcept override { return engine_.now(); }
-
-   private:
-    Engine& engine_;
-  };
 
   Time turn() EXCLUDES(mutex_);
   Holds settle_and_collect_due(Time now) EXCLUDES(mutex_);
@@ -95,7 +86,7 @@ class HoldRenewer {
   Time next() EXCLUDES(mutex_);
 
   Engine& engine_;
-  const EngineClock clock_;
+  const Clock& clock_;  // of the engine
 
   LossNotifier<KeptHold> losses_;
   Mutex mutex_;
