@@ -71,7 +71,7 @@ struct EngineOptions {
   Duration idle_max = std::chrono::seconds(60);       // an idle key is forgotten after this
   Duration gc_interval = std::chrono::seconds(5);     // between passes that forget idle keys
   Duration sweep_interval = std::chrono::seconds(1);  // the longest sleep between deadlines
-  // Between updates of ages(); zero: never.
+  // Between scans for ages(); zero: never.
   Duration age_interval{};
   // A wait or hold older than this is recorded once as slow; zero: never. Needs age_interval.
   Duration slow_wait{};
@@ -297,7 +297,7 @@ class Engine {
   Position list(const std::function<void(const KeyStatus&)>& visit,
                 std::size_t entries_max = 16) const;
 
-  // list() in pieces: visits the next `keys_max` keys and advances `cursor`. A key that exists
+  // list() in pieces: visits at most `keys_max` keys and advances `cursor`. A key that exists
   // during a whole listing is visited exactly once. Keys with equal hashes are never split between
   // pieces, so a piece may be larger.
   Position list_some(ListCursor& cursor, std::size_t keys_max,

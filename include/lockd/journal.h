@@ -117,17 +117,17 @@ class Journal {
     // event contradicts the engine's state: the journal is damaged.
     virtual bool apply(const Event& event) = 0;
 
-    // Makes this engine the leader, which appends. Each lease has elapsed since the event that set
-    // it was applied, but at least `lease_min` (or the whole lease, if shorter) remains, so that
-    // holders that could not renew without a leader can do so now. All answers depend on `from` or
-    // a later position. The state leaves `following` after this returns.
+    // Makes this engine the leader, which appends. Each lease has been running since its last event
+    // was applied, but at least `lease_min` (or the whole lease, if shorter) remains, so that
+    // holders that had no leader to renew with can do so now. All answers depend on `from` or a
+    // later position. The state leaves `following` after this returns.
     virtual void lead(Position from, Duration lease_min) = 0;
 
    protected:
     ~Source() = default;
   };
 
-  // The engine attaches itself after recovery and detaches (null) on close; after that returns, the
+  // The engine attaches itself after recovery and detaches (null) in its destructor. Afterwards the
   // journal makes no more calls. Not called by the source itself.
   virtual void attach(Source* source) = 0;
 };
