@@ -55,7 +55,7 @@ LockTable::Reply LockTable::acquire(At at, const AcquireRequest& request, Listen
   if (request.wait < Duration::zero()) return {Outcome::invalid_wait};
 
   Key* key = state_.find(at, request.kind, request.key);
-  if (key != nullptr && state_.has_binding_limit(*key)) {
+  if (key != nullptr && state_.limits().has_binding_limit(*key)) {
     Hold* own = state_.find_own(*key, request.holder);
     QueuePlace* place = state_.find_place(*key, request.holder);
     if (Outcome no = check_repeated(*key, request, own, place); no != Outcome::ok) {
@@ -87,11 +87,11 @@ Outcome LockTable::queue_refusal(const Key& key, const AcquireRequest& request,
                                  const Listener* listener) {
   const bool is_try = request.wait == Duration::zero();
   if (!is_try && listener == nullptr) return Outcome::held;  // not counted: the caller asks again
-  if (state_.is_refused_by_queue(key, request.wait)) {
-    return state_.refuse(request, &key, Outcome::max_waiters);
+  if (state_.limits().is_refused_by_queue(key, request.wait)) {
+    return state_.limits().refuse(request, &key, Outcome::max_waiters, now());
   }
   if (is_try) return state_.stats().refused(Outcome::held);
-  return state_.admit(request, &key);
+  return state_.limits().admit(request, &key, now());
 }
 
 LockTable::Reply LockTable::enqueue(At at, const EnqueueRequest& asked, KeyUnit spare) noexcept {
@@ -108,12 +108,16 @@ LockTable::Reply LockTable::enqueue(At at, const EnqueueRequest& asked, KeyUnit 
     lapsed = sessions.find_enqueued(session, key);
     if (lapsed != nullptr && !lapsed->lapsed_peers.linked()) return {Outcome::already_enqueued};
     const std::uint32_t takes = takes_of(request);
-    if (state_.has_binding_limit(*key) && !key->matches(request.limit, takes)) {
+    if (state_.limits().has_binding_limit(*key) && !key->matches(request.limit, takes)) {
       return {state_.stats().refused(Outcome::limit_mismatch)};
     }
     if (!key->idle() && !key->may_enter(takes)) {
-      if (state_.is_queue_full(*key)) return {state_.refuse(request, key, Outcome::max_waiters)};
-      if (Outcome no = state_.admit(request, key); no != Outcome::ok) return {no};
+      if (state_.limits().is_queue_full(*key)) {
+        return {state_.limits().refuse(request, key, Outcome::max_waiters, now())};
+      }
+      if (Outcome no = state_.limits().admit(request, key, now()); no != Outcome::ok) {
+        return {no};
+      }
       if (lapsed != nullptr) sessions.remove(*lapsed);
       QueuePlace& place = state_.join(*key, request, std::make_unique<QueuePlace>());
       place.two_phase = true;
@@ -132,17 +136,17 @@ LockTable::Reply LockTable::enqueue(At at, const EnqueueRequest& asked, KeyUnit 
 
 // Grants a key that has room and no queue. `key` is null if the key does not exist yet.
 Outcome LockTable::grant_now(Key* key, const AcquireRequest& request, KeyUnit spare, Hold** hold) {
-  if (!state_.has_fences()) return Outcome::fences_exhausted;
+  if (!state_.fences().has_next()) return Outcome::fences_exhausted;
   KeyUnit unit;
   if (key == nullptr) {
     if (!is_name(request.key)) return Outcome::invalid_key;
-    unit = spare ? std::move(spare) : state_.budget().take();
+    unit = spare ? std::move(spare) : state_.limits().keys().take();
     if (!unit) return Outcome::max_keys;
   }
-  if (Outcome no = state_.admit(request, key); no != Outcome::ok) return no;
+  if (Outcome no = state_.limits().admit(request, key, now()); no != Outcome::ok) return no;
   if (key == nullptr) key = &state_.create(request.kind, request.key, std::move(unit));
   if (key->idle()) key->set_limit(request.limit);
-  *hold = &state_.grant(*key, request, state_.last_fence() + 1);
+  *hold = &state_.grant(*key, request, state_.fences().last + 1);
   return Outcome::ok;
 }
 
@@ -223,7 +227,7 @@ LockTable::Reply LockTable::resume_wait(QueuePlace& place, const AcquireRequest&
     state_.leave_queue(place, Outcome::timeout);
     return {Outcome::timeout};
   }
-  place.ttl = state_.capped(request.ttl);
+  place.ttl = state_.limits().capped(request.ttl);
   state_.await(place, request.wait, listener, id);
   return {Outcome::queued, {}, place.slot};
 }
@@ -253,7 +257,7 @@ std::optional<LockTable::Reply> LockTable::enqueue_again(Key& key, const Acquire
   }
   if (own != nullptr) return grant_again(*own, request.ttl);
   if (!is_taken_over) return Reply{Outcome::taken_over};
-  place->ttl = state_.capped(request.ttl);
+  place->ttl = state_.limits().capped(request.ttl);
   return Reply{Outcome::queued, {}, place->slot};
 }
 
@@ -340,7 +344,7 @@ std::size_t LockTable::forget_idle(Time since, std::size_t keys_max) noexcept {
     Key* const oldest = state_.idle().oldest();
     if (oldest == nullptr || oldest->first.since > since) break;
     state_.forget(*oldest);
-    state_.budget().give_back();
+    state_.limits().keys().give_back();
   }
   return forgotten;
 }
@@ -349,7 +353,7 @@ KeyUnit LockTable::reclaim_idle() noexcept {
   Key* const oldest = state_.idle().oldest();
   if (oldest == nullptr) return {};
   state_.forget(*oldest);
-  return state_.budget().take_over();
+  return state_.limits().keys().take_over();
 }
 
 // Reading.
@@ -357,7 +361,7 @@ KeyUnit LockTable::reclaim_idle() noexcept {
 FenceStatus LockTable::fence(At at, std::string_view name) noexcept {
   const Key* key = state_.find(at, Kind::lock, name);
   if (key == nullptr) return {false, last_fence()};
-  return {key->holders > 0, key->largest_fence(state_.raised_fence())};
+  return {key->holders > 0, key->largest_fence(state_.fences().raised)};
 }
 
 bool LockTable::explain(At at, Kind kind, std::string_view name, Conflict* conflict) noexcept {

@@ -188,9 +188,7 @@ class LockTable {
   // Forgets the key that has been idle longest and returns its unit. Empty if no key is idle, or if
   // the units in use exceed the budget: then the key's unit reduces the excess.
   KeyUnit reclaim_idle() noexcept;
-  bool has_idle() const { return state_.idle().oldest() != nullptr; }
-  // How often a key has become idle.
-  std::uint64_t idlings() const { return state_.idle().idlings(); }
+  const IdleKeys& idle() const { return state_.idle(); }
 
   // Ends the waits of the next few keys with `why`, in the order of their queues.
   void end_waits(Cursor& cursor, Outcome why) noexcept;
@@ -204,8 +202,8 @@ class LockTable {
   // is less. Has no effects.
   void prolong_leases(Time now, Duration least) noexcept;
   // No grant will have a fence up to and including `floor`.
-  void raise_fence(Fence floor) noexcept { state_.raise_fence(floor); }
-  Fence last_fence() const { return state_.last_fence(); }
+  void raise_fence(Fence floor) noexcept { state_.fences().raise(floor); }
+  Fence last_fence() const { return state_.fences().last; }
   // Appends the next few keys as `granted` events. apply() of them all, and of a fence_floor,
   // rebuilds the table without queues. The views live until the next call.
   void describe(Cursor& cursor, std::size_t keys_max, std::vector<Event>& events) const;
@@ -229,8 +227,8 @@ class LockTable {
   // Records that the engine found no key unit for the request in any table.
   template <typename Request>  // AcquireRequest or EnqueueRequest
   void record_max_keys(Time now, const Request& request) noexcept {
-    state_.record_refusal(as_acquire(request), nullptr, Outcome::max_keys,
-                          std::max(now, this->now()));
+    state_.limits().record_refusal(as_acquire(request), nullptr, Outcome::max_keys,
+                                   std::max(now, this->now()));
   }
   // The identity of the client of a hold; null if it has none.
   ClientRef client_of(const Hold& hold) const { return state_.clients().of(hold); }
@@ -266,10 +264,6 @@ class LockTable {
   Reply resume_wait(QueuePlace& place, const AcquireRequest& request, Listener* listener,
                     std::uint64_t id);
   std::optional<Reply> enqueue_again(Key& key, const AcquireRequest& request);
-  void scan_holds(Key& key, Time now, OldestEntries& found);
-  void scan_wait(QueuePlace& place, Time now, OldestEntries& found);
-  bool apply_grant(const Event& event, Key* key, Hold*& hold, std::optional<Time> at);
-  static bool adopt_limits(Key& key, const Event& granted);
 
   TableState state_;
 };

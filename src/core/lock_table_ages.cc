@@ -5,24 +5,10 @@
 #include "core/lock_table.h"
 
 namespace lockd {
+namespace {
 
-void LockTable::scan_ages(Time now, AgeCursor& cursor, std::size_t steps,
-                          OldestEntries& found) noexcept {
-  now = std::max(now, this->now());
-  if (!cursor.keys.done) {
-    return state_.keys().walk(cursor.keys, steps, [&](Key& key) {
-      if (!key.holds.empty()) scan_holds(key, now, found);
-    });
-  }
-  const PlaceIndex& places = state_.places();
-  for (; steps > 0 && cursor.slot < places.slots(); --steps, ++cursor.slot) {
-    if (QueuePlace* place = places.find(cursor.slot)) scan_wait(*place, now, found);
-  }
-  cursor.done = cursor.slot >= places.slots();
-}
-
-void LockTable::scan_holds(Key& key, Time now, OldestEntries& found) {
-  const Duration slow_age = state_.options().slow_hold;
+void scan_holds(TableState& state, Key& key, Time now, OldestEntries& found) {
+  const Duration slow_age = state.options().slow_hold;
   const Holds& holds = key.holds;
   const Hold* oldest = holds.front();
   for (Hold* hold = holds.front(); hold != nullptr; hold = holds.next(hold)) {
@@ -30,7 +16,7 @@ void LockTable::scan_holds(Key& key, Time now, OldestEntries& found) {
     const bool is_slow = slow_age > Duration::zero() && hold->held_at(now) >= slow_age;
     if (is_slow && !hold->slow) {
       hold->slow = true;
-      state_.stats().slow(*hold, now);
+      state.stats().slow(*hold, now);
     }
   }
   if (oldest->since < found.hold.since) {
@@ -38,13 +24,13 @@ void LockTable::scan_holds(Key& key, Time now, OldestEntries& found) {
   }
 }
 
-void LockTable::scan_wait(QueuePlace& place, Time now, OldestEntries& found) {
-  const Duration slow_age = state_.options().slow_wait;
+void scan_wait(TableState& state, QueuePlace& place, Time now, OldestEntries& found) {
+  const Duration slow_age = state.options().slow_wait;
   const Key& key = *place.key;
   const bool is_slow = slow_age > Duration::zero() && now - place.since >= slow_age;
   if (is_slow && !place.slow) {
     place.slow = true;
-    state_.stats().slow(place, now);
+    state.stats().slow(place, now);
   }
   if (place.since < found.wait.since) {
     found.wait = {key.kind, std::string(key.name()), place.since};
@@ -52,6 +38,23 @@ void LockTable::scan_wait(QueuePlace& place, Time now, OldestEntries& found) {
   if (key.waiters() > found.queue.waiters) {
     found.queue = {key.kind, std::string(key.name()), key.waiters()};
   }
+}
+
+}  // namespace
+
+void LockTable::scan_ages(Time now, AgeCursor& cursor, std::size_t steps,
+                          OldestEntries& found) noexcept {
+  now = std::max(now, this->now());
+  if (!cursor.keys.done) {
+    return state_.keys().walk(cursor.keys, steps, [&](Key& key) {
+      if (!key.holds.empty()) scan_holds(state_, key, now, found);
+    });
+  }
+  const PlaceIndex& places = state_.places();
+  for (; steps > 0 && cursor.slot < places.slots(); --steps, ++cursor.slot) {
+    if (QueuePlace* place = places.find(cursor.slot)) scan_wait(state_, *place, now, found);
+  }
+  cursor.done = cursor.slot >= places.slots();
 }
 
 }  // namespace lockd

@@ -171,14 +171,14 @@ class TableCheck {
     (is_lock ? counts_.locks_held : counts_.semaphore_holders) += key.holders;
     (is_lock ? counts_.lock_waiters : counts_.semaphore_waiters) += key.waiters();
     counts_.shared_holds += key.is_shared() ? key.holders : 0;
-    counts_.idle_keys += key.idle() ? 1 : 0;
+    counts_.idle_keys += key.idle() ? 1U : 0U;
     ++counts_.keys;
     for (const Hold* h = key.holds.front(); h != nullptr; h = key.holds.next(h)) {
-      session_holds_ += h->session_peers.linked() ? 1 : 0;
-      client_holds_ += h->client_from != ClientFrom::nowhere ? 1 : 0;
+      session_holds_ += h->session_peers.linked() ? 1U : 0U;
+      client_holds_ += h->client_from != ClientFrom::nowhere ? 1U : 0U;
     }
     for (const QueuePlace* w = key.queue.front(); w != nullptr; w = key.queue.next(w)) {
-      session_places_ += w->session_peers.linked() ? 1 : 0;
+      session_places_ += w->session_peers.linked() ? 1U : 0U;
     }
   }
 
@@ -197,8 +197,9 @@ class TableCheck {
     const std::uint64_t holders = counts_.locks_held + counts_.semaphore_holders;
     const std::uint64_t waiters = counts_.lock_waiters + counts_.semaphore_waiters;
     if (waiters != table_.waiters()) return "slots without a waiter";
-    const bool adds_up = !state_.units().counts() ||
-                         state_.units().in_use() == static_cast<std::int64_t>(holders + waiters);
+    const bool adds_up =
+        !state_.limits().holds().counts() ||
+        state_.limits().holds().in_use() == static_cast<std::int64_t>(holders + waiters);
     return adds_up ? nullptr : "units that do not match holds and places";
   }
 
@@ -243,7 +244,7 @@ class TableCheck {
     std::size_t places = 0;
     const char* broken = first_broken(items.holds, [&](const Hold& hold) {
       ++holds;
-      acknowledged += hold.unacknowledged ? 0 : 1;
+      acknowledged += hold.unacknowledged ? 0U : 1U;
       return hold.holder.session_id() != session ? "a hold of another session" : nullptr;
     });
     if (broken != nullptr) return broken;

@@ -19,18 +19,55 @@ bool is_sound(const Event& granted) {
   return granted.mode == Mode::exclusive && granted.permits >= 1 && granted.permits <= kLimitMax;
 }
 
+// Sets the key's limits to those of a recovered grant. False if the grant contradicts the key. A
+// semaphore that was resized down may have more permits in use than its limit.
+bool adopt_limits(Key& key, const Event& granted) {
+  if (key.kind == Kind::lock && granted.first_limit != 0) return false;
+  if (key.idle()) {
+    const bool is_resized = granted.first_limit != 0;
+    key.set_limit(is_resized ? granted.first_limit : granted.limit);
+    if (is_resized) key.resize(granted.limit);
+  }
+  if (key.limit() != granted.limit || key.first_limit() != granted.first_limit) return false;
+  return key.is_resized() || key.fits(takes_of(granted));
+}
+
+// Null if the event contradicts the table. `key` may be null.
+Hold* apply_grant(TableState& state, const Event& event, Key* key, std::optional<Time> at) {
+  if (event.limit < 1 || !is_sound(event.client) || !is_sound(event)) return nullptr;
+  if (key == nullptr) {
+    if (!is_name(event.key)) return nullptr;
+    key = &state.create(event.kind, event.key, state.limits().keys().take_over_limit());
+  }
+  if (!adopt_limits(*key, event)) return nullptr;
+  // The holder's session ended with the process that served it. Its client may still repeat the
+  // request.
+  const Holder owner =
+      event.holder.is_secret() ? Holder::of_secret(event.holder.secret()).chosen() : event.holder;
+  state.limits().holds().take_over_limit(owner);
+  Hold* const hold =
+      &state.add_hold(*key, StoredHolder(owner), takes_of(event), event.fence, event.ttl);
+  state.clients().keep(*hold, state.clients().share(event.client));
+  state.stats().replayed_grant(*hold, at);
+  // A snapshot does not say whether the lease was renewed; if it was, `since` is the last renewal.
+  hold->since = at.value_or(event.expires_at - event.ttl);
+  hold->renewed = true;
+  return hold;
+}
+
 }  // namespace
 
 bool LockTable::apply(const Event& event, std::optional<Time> at) noexcept {
   if (event.fence > kFenceMax) return false;
-  state_.raise_fence(event.fence);
+  state_.fences().raise(event.fence);
   if (event.type == Event::Type::fence_floor) return true;
 
   Key* key = state_.keys().find(event.kind, event.key);
   Hold* hold = state_.find_hold(key, event.fence);
   switch (event.type) {
     case Event::Type::granted:
-      if (hold == nullptr && !apply_grant(event, key, hold, at)) return false;
+      if (hold == nullptr) hold = apply_grant(state_, event, key, at);
+      if (hold == nullptr) return false;
       state_.set_replayed(hold);
       [[fallthrough]];
     case Event::Type::renewed:
@@ -48,47 +85,12 @@ bool LockTable::apply(const Event& event, std::optional<Time> at) noexcept {
       state_.remove_hold(*hold);
       if (key->idle()) {
         state_.forget(*key);
-        state_.budget().give_back();
+        state_.limits().keys().give_back();
       }
       return true;
     case Event::Type::fence_floor: break;
   }
   return true;
-}
-
-// `key` may be null. Sets `hold`.
-bool LockTable::apply_grant(const Event& event, Key* key, Hold*& hold, std::optional<Time> at) {
-  if (event.limit < 1 || !is_sound(event.client) || !is_sound(event)) return false;
-  if (key == nullptr) {
-    if (!is_name(event.key)) return false;
-    key = &state_.create(event.kind, event.key, state_.budget().take_over_limit());
-  }
-  if (!adopt_limits(*key, event)) return false;
-  // The holder's session ended with the process that served it. Its client may still repeat the
-  // request.
-  const Holder owner =
-      event.holder.is_secret() ? Holder::of_secret(event.holder.secret()).chosen() : event.holder;
-  state_.units().take_over_limit(owner);
-  hold = &state_.add_hold(*key, StoredHolder(owner), takes_of(event), event.fence, event.ttl);
-  state_.clients().keep(*hold, state_.clients().share(event.client));
-  state_.stats().replayed_grant(*hold, at);
-  // A snapshot does not say whether the lease was renewed; if it was, `since` is the last renewal.
-  hold->since = at.value_or(event.expires_at - event.ttl);
-  hold->renewed = true;
-  return true;
-}
-
-// Sets the key's limits to those of a recovered grant. False if the grant contradicts the key. A
-// semaphore that was resized down may have more permits in use than its limit.
-bool LockTable::adopt_limits(Key& key, const Event& granted) {
-  if (key.kind == Kind::lock && granted.first_limit != 0) return false;
-  if (key.idle()) {
-    const bool is_resized = granted.first_limit != 0;
-    key.set_limit(is_resized ? granted.first_limit : granted.limit);
-    if (is_resized) key.resize(granted.limit);
-  }
-  if (key.limit() != granted.limit || key.first_limit() != granted.first_limit) return false;
-  return key.is_resized() || key.fits(takes_of(granted));
 }
 
 void LockTable::prolong_leases(Time now, Duration least) noexcept {

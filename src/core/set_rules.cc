@@ -121,7 +121,7 @@ void SetRules::find(std::span<const TableRef> refs, const std::vector<SetItem>& 
 }
 
 bool SetRules::Part::fits_limit() const {
-  return key == nullptr || !table->has_binding_limit(*key) ||
+  return key == nullptr || !table->limits().has_binding_limit(*key) ||
          key->matches(request.limit, own() == nullptr ? takes_of(request) : 0);
 }
 
@@ -197,8 +197,8 @@ Outcome SetRules::queue_refusal(const Listener* listener) {
   if (!is_try && listener == nullptr) return Outcome::held;  // not counted: the caller asks again
   for (const Part& part : parts_) {
     if (part.key == nullptr) continue;
-    if (!part.table->is_refused_by_queue(*part.key, wait)) continue;
-    return part.table->refuse(part.request, part.key, Outcome::max_waiters);
+    if (!part.table->limits().is_refused_by_queue(*part.key, wait)) continue;
+    return part.table->limits().refuse(part.request, part.key, Outcome::max_waiters, now_);
   }
   return is_try ? first.table->stats().refused(Outcome::held) : Outcome::ok;
 }
@@ -208,15 +208,15 @@ Outcome SetRules::queue_refusal(const Listener* listener) {
 Outcome SetRules::admit(std::vector<KeyUnit>& units) {
   const auto missing = std::ranges::count(parts_, nullptr, &Part::key);
   while (std::ssize(units) < missing) {
-    KeyUnit unit = parts_.front().table->budget().take();
+    KeyUnit unit = parts_.front().table->limits().keys().take();
     if (!unit) return Outcome::max_keys;
     units.push_back(std::move(unit));
   }
   for (std::size_t i = 0; i < parts_.size(); ++i) {
     const Part& part = parts_[i];
-    const Outcome no = part.table->admit(part.request, part.key);
+    const Outcome no = part.table->limits().admit(part.request, part.key, now_);
     if (no == Outcome::ok) continue;
-    while (i-- > 0) parts_[i].table->units().give_back(parts_[i].request.holder);
+    while (i-- > 0) parts_[i].table->limits().holds().give_back(parts_[i].request.holder);
     return no;
   }
   return Outcome::ok;
@@ -228,7 +228,7 @@ void SetRules::make_keys(std::vector<KeyUnit>& units) {
     if (part.key == nullptr) {
       part.key = &part.table->create(request.kind, request.key, std::move(units.back()));
       part.key->first.fence =
-          part.table->last_fence();  // an earlier key of this name had no larger
+          part.table->fences().last;  // an earlier key of this name had no larger
       units.pop_back();
     }
     if (part.key->idle()) part.key->set_limit(request.limit);
@@ -237,7 +237,7 @@ void SetRules::make_keys(std::vector<KeyUnit>& units) {
 
 Fence SetRules::next_fence() const {
   Fence last = 0;
-  for (const Part& part : parts_) last = std::max(last, part.table->last_fence());
+  for (const Part& part : parts_) last = std::max(last, part.table->fences().last);
   return last + 1;
 }
 

@@ -29,13 +29,6 @@ KnownClient move_client(QueuePlace& place) {
   return {std::move(place.client), std::exchange(place.client_from, ClientFrom::nowhere)};
 }
 
-// A session has identified its client; for a named holder the request does.
-ClientView client_view(const AcquireRequest& request) {
-  if (!request.holder.is_secret()) return {{}, request.peer, request.note};
-  const Session* const session = request.holder.session();
-  return session == nullptr || session->client == nullptr ? ClientView{} : *session->client;
-}
-
 KnownClient known_client(const AcquireRequest& request, ClientNames& clients) {
   if (request.holder.is_secret()) return ClientNames::of_session(request.holder.session());
   return clients.share({{}, request.peer, request.note});
@@ -51,10 +44,9 @@ Holder owner_of(const Hold& hold) {
 
 TableState::TableState(const TableOptions& options, KeyBudget& budget, HoldBudget* holds)
     : options_(options),
-      budget_(budget),
-      units_(holds),
       index_(options.hash_key),
-      last_fence_(options.last_fence) {}
+      limits_(options_, budget, holds, stats_),
+      fences_{options.last_fence} {}
 
 TableState::~TableState() {
   Cursor cursor;
@@ -65,7 +57,7 @@ TableState::~TableState() {
     while (Hold* hold = key->holds.pop_front()) {
       if (hold != &key->first) delete hold;
     }
-    budget_.give_back();
+    limits_.keys().give_back();
     delete key;
   }
 }
@@ -82,7 +74,7 @@ bool TableState::advance(Time now, int budget) {
 }
 
 Key* TableState::find(At at, Kind kind, std::string_view name) {
-  known_fence_ = last_fence_;
+  fences_.known = fences_.last;
   advance(at.now, kStepsPerCall);
   const std::uint64_t hash = at.key_hash.has_value() ? *at.key_hash : index_.hash_of(name);
   Key* key = index_.find(kind, name, hash);
@@ -160,30 +152,6 @@ void TableState::arm(Timer& timer, Duration after) {
   }
 }
 
-// Admission.
-
-Outcome TableState::admit(const AcquireRequest& request, const Key* key) {
-  const Outcome outcome = units_.take(request.holder);
-  return outcome == Outcome::ok ? outcome : refuse(request, key, outcome);
-}
-
-Outcome TableState::refuse(const AcquireRequest& request, const Key* key, Outcome why) {
-  record_refusal(request, key, why, now_);
-  return stats_.refused(why);
-}
-
-void TableState::record_refusal(const AcquireRequest& request, const Key* key, Outcome why,
-                                Time now) {
-  stats_.record_refusal({.kind = request.kind,
-                         .key = request.key,
-                         .holder = request.holder,
-                         .client = client_view(request),
-                         .limit = request.limit,
-                         .takes = takes_of(request),
-                         .ttl = request.ttl},
-                        key, why, now);
-}
-
 // Keys.
 
 Key& TableState::create(Kind kind, std::string_view name, KeyUnit unit) {
@@ -224,7 +192,7 @@ void TableState::grant_waiters(Key& key) {
       give_up(place, Outcome::cancelled);
       continue;
     }
-    if (!has_fences()) {
+    if (!fences_.has_next()) {
       give_up(place, Outcome::fences_exhausted);
       continue;
     }
@@ -233,7 +201,7 @@ void TableState::grant_waiters(Key& key) {
       enqueued = sessions_.find_enqueued(place.holder.session_id(), &key);
       place.two_phase = false;  // from here on the hold is
     }
-    Hold& hold = grant(place, last_fence_ + 1);
+    Hold& hold = grant(place, fences_.last + 1);
     if (enqueued != nullptr) {
       enqueued->place = nullptr;
       enqueued->hold = &hold;
@@ -263,7 +231,7 @@ Hold* TableState::find_own(const Key& key, const Holder& holder) const {
 
 Hold& TableState::grant(Key& key, const AcquireRequest& request, Fence fence) {
   Hold& hold = grant(key, StoredHolder(request.holder), known_client(request, clients_),
-                     takes_of(request), capped(request.ttl), fence);
+                     takes_of(request), limits_.capped(request.ttl), fence);
   stats_.granted_at_once(hold, now_);
   return hold;
 }
@@ -278,7 +246,7 @@ Hold& TableState::grant(QueuePlace& place, Fence fence) {
 
 Hold& TableState::grant(Key& key, StoredHolder holder, KnownClient client, std::uint32_t takes,
                         Duration ttl, Fence fence) {
-  last_fence_ = fence;
+  fences_.last = fence;
   Hold& hold = add_hold(key, std::move(holder), takes, fence, ttl);
   clients_.keep(hold, std::move(client));
   arm(hold, ttl);
@@ -307,10 +275,10 @@ void TableState::remove_hold(Hold& hold) {
   Key& key = *hold.key;
   timers_.disarm(hold);
   if (key.has_several()) hold_index_.remove(&hold);
-  units_.give_back(owner_of(hold));
+  limits_.holds().give_back(owner_of(hold));
   clients_.forget(hold);
   sessions_.remove(hold);
-  key.erase(hold, raised_fence_);
+  key.erase(hold, fences_.raised);
   if (replayed_ == &hold) replayed_ = nullptr;
   if (&hold != &key.first) {
     delete &hold;
@@ -334,9 +302,9 @@ void TableState::move_deadline(Hold& hold, Time deadline) {
 }
 
 void TableState::extend(Hold& hold, Duration ttl) {
-  hold.ttl = std::max(hold.ttl, capped(ttl));
+  hold.ttl = std::max(hold.ttl, limits_.capped(ttl));
   // The ttl of a recovered hold may be longer than ttl_max.
-  move_deadline(hold, std::max(hold.deadline, now_ + capped(hold.ttl)));
+  move_deadline(hold, std::max(hold.deadline, now_ + limits_.capped(hold.ttl)));
 }
 
 void TableState::end_hold(Hold& hold, EndCause cause, const AdminNote& note) {
@@ -365,16 +333,16 @@ bool TableState::take_over(Hold& hold, const Holder& asker) {
     hold.two_phase = false;
     sessions_.set_unacknowledged(hold, false);
   }
-  units_.detach_client(owner_of(hold));
+  limits_.holds().detach_client(owner_of(hold));
   sessions_.remove(hold);
   hold.holder = StoredHolder(asker);
-  units_.attach_client(asker);
+  limits_.holds().attach_client(asker);
   sessions_.add(hold);
   return true;
 }
 
 void TableState::leave_to_lease(Hold& hold) {
-  units_.detach_client(hold.holder.view());
+  limits_.holds().detach_client(hold.holder.view());
   sessions_.remove(hold);
 }
 
@@ -433,7 +401,7 @@ QueuePlace& TableState::join(Key& key, const AcquireRequest& request,
                              std::unique_ptr<QueuePlace> place) {
   place->key = &key;
   place->takes = takes_of(request);
-  place->ttl = capped(request.ttl);
+  place->ttl = limits_.capped(request.ttl);
   place->since = now_;
   place->holder = StoredHolder(request.holder);
   KnownClient client = known_client(request, clients_);
@@ -497,7 +465,7 @@ void TableState::remove_place(QueuePlace& place) {
   --stats_.waiters(key.kind);
   places_.remove(&place);
   // A place that was granted has given its unit, its holder and its client to the hold.
-  if (!place.holder.is_empty()) units_.give_back(place.holder.view());
+  if (!place.holder.is_empty()) limits_.holds().give_back(place.holder.view());
   clients_.drop(move_client(place));
   delete_place(&place);
 }
@@ -513,9 +481,9 @@ bool TableState::take_over(QueuePlace& place, const Holder& asker) {
   timers_.disarm(place);
   unlink_owner(place);
   place.two_phase = false;
-  units_.detach_client(place.holder.view());
+  limits_.holds().detach_client(place.holder.view());
   place.holder = StoredHolder(asker);
-  units_.attach_client(asker);
+  limits_.holds().attach_client(asker);
   link_owner(place);
   return true;
 }

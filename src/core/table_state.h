@@ -18,36 +18,17 @@
 
 #include "core/client_names.h"
 #include "core/history.h"
-#include "core/hold_budget.h"
 #include "core/indexes.h"
-#include "core/key_budget.h"
 #include "core/key_index.h"
 #include "core/key_set.h"
 #include "core/session_index.h"
+#include "core/table_limits.h"
 #include "core/table_stats.h"
 #include "core/timer_queue.h"
 #include "lockd/journal.h"
 #include "lockd/requests.h"
 
 namespace lockd {
-
-struct TableOptions {
-  std::uint32_t waiters_max = 0;  // per key; 0 is no limit
-  // A request that does not wait is refused with max_waiters, not with held, at a full queue.
-  bool refuses_tries_at_full_queue = false;
-  // A semaphore keeps its limit while it is idle: a request that names another limit is refused
-  // until the key is forgotten. Otherwise the next request for an idle key sets the limit.
-  bool keeps_idle_limits = false;
-  Duration ttl_max{};    // a longer lease is granted this much; zero is no limit
-  Fence last_fence = 0;  // the first grant gets the next one
-  HashKey hash_key{};
-  bool events = true;             // false: no journal reads them
-  std::size_t history_size = 0;   // bytes of history to keep; 0: none
-  RateLimit* refusals = nullptr;  // limits how many refusals of all tables are recorded; null: none
-  // A wait, or a hold, of this age is recorded as slow; zero: never.
-  Duration slow_wait{};
-  Duration slow_hold{};
-};
 
 // What operations caused, beyond their replies.
 struct Effects {
@@ -82,6 +63,19 @@ struct At {
   std::optional<std::uint64_t> key_hash;
 };
 
+// The fences of one table.
+struct FenceCounter {
+  Fence last;        // of the latest grant
+  Fence raised = 0;  // `last` when the journal last raised it
+  // `last` when the call began. A call never ends a hold that it granted itself, so the views in
+  // the hold's event stay valid until the caller collects the effects.
+  Fence known = 0;
+
+  bool has_next() const { return last < kFenceMax; }
+  // No grant will have a fence up to and including this one.
+  void raise(Fence floor) { last = raised = std::max(last, floor); }
+};
+
 class TableState {
  public:
   // How much of what is due elsewhere an operation ends in passing.
@@ -112,27 +106,6 @@ class TableState {
   TimerQueue& timers() { return timers_; }
   const TimerQueue& timers() const { return timers_; }
 
-  // Admission.
-
-  // Takes a unit for a hold or a place, or says why there is none and records the refusal.
-  Outcome admit(const AcquireRequest& request, const Key* key);
-  // Records that a cap refused the request. Returns `why`.
-  Outcome refuse(const AcquireRequest& request, const Key* key, Outcome why);
-  void record_refusal(const AcquireRequest& request, const Key* key, Outcome why, Time now);
-  // A request must name the limit of this key. Otherwise it sets the limit.
-  bool has_binding_limit(const Key& key) const { return options_.keeps_idle_limits || !key.idle(); }
-  // A request that cannot be granted at once is refused because the queue is full.
-  bool is_refused_by_queue(const Key& key, Duration wait) const {
-    const bool is_try = wait == Duration::zero();
-    return (!is_try || options_.refuses_tries_at_full_queue) && is_queue_full(key);
-  }
-  bool is_queue_full(const Key& key) const {
-    return options_.waiters_max != 0 && key.waiters() >= options_.waiters_max;
-  }
-  Duration capped(Duration ttl) const {
-    return options_.ttl_max == Duration::zero() ? ttl : std::min(ttl, options_.ttl_max);
-  }
-
   // Keys.
 
   // The caller grants or queues something at once: a key that was never used is not kept.
@@ -151,7 +124,7 @@ class TableState {
   // can know.
   Hold* find_hold(const Key* key, Fence fence) const;
   Hold* find_known(const Key* key, Fence fence) const {
-    return fence <= known_fence_ ? find_hold(key, fence) : nullptr;
+    return fence <= fences_.known ? find_hold(key, fence) : nullptr;
   }
   // The hold of a holder that repeats its request, or null.
   Hold* find_own(const Key& key, const Holder& holder) const;
@@ -164,7 +137,7 @@ class TableState {
   // Removes a hold without events. grant_next() must follow.
   void remove_hold(Hold& hold);
   // Moves the lease to now + ttl.
-  void renew(Hold& hold, Duration ttl) { move_deadline(hold, now_ + capped(ttl)); }
+  void renew(Hold& hold, Duration ttl) { move_deadline(hold, now_ + limits_.capped(ttl)); }
   // Renews for a holder that repeats its request: neither the ttl nor the deadline moves back, as
   // the reply to the first request may have arrived.
   void extend(Hold& hold, Duration ttl);
@@ -210,20 +183,13 @@ class TableState {
   // The last hold that a journal has granted or named: its successor follows it.
   void set_replayed(const Hold* hold) { replayed_ = hold; }
 
-  // Fences.
-
-  Fence last_fence() const { return last_fence_; }
-  // No grant will have a fence up to and including this one.
-  void raise_fence(Fence floor) { last_fence_ = raised_fence_ = std::max(last_fence_, floor); }
-  Fence raised_fence() const { return raised_fence_; }
-  bool has_fences() const { return last_fence_ < kFenceMax; }
-
   // The parts.
 
   const TableOptions& options() const { return options_; }
-  KeyBudget& budget() { return budget_; }
-  HoldUnits& units() { return units_; }
-  const HoldUnits& units() const { return units_; }
+  TableLimits& limits() { return limits_; }
+  const TableLimits& limits() const { return limits_; }
+  FenceCounter& fences() { return fences_; }
+  const FenceCounter& fences() const { return fences_; }
   ClientNames& clients() { return clients_; }
   const ClientNames& clients() const { return clients_; }
   const KeyIndex& keys() const { return index_; }
@@ -249,8 +215,6 @@ class TableState {
   void unlink_owner(QueuePlace& place);
 
   const TableOptions options_;
-  KeyBudget& budget_;
-  HoldUnits units_;
   ClientNames clients_{options_.hash_key};
   KeyIndex index_;
   HoldIndex hold_index_{options_.hash_key};
@@ -260,14 +224,11 @@ class TableState {
   IdleKeys idle_;
   Effects effects_;
   TableStats stats_{effects_.key_events, clients_, {options_.history_size, options_.refusals}};
+  TableLimits limits_;
+  FenceCounter fences_;
   Time now_;
   bool late_ = false;       // advance() left something that is due
   std::uint64_t lags_ = 0;  // how often it did so after it had caught up; numbers KeyExtras::lag
-  Fence last_fence_;
-  Fence raised_fence_ = 0;  // last_fence_ when the journal last raised it
-  // last_fence_ when the call began. A call never ends a hold that it granted itself, so the views
-  // in the hold's event stay valid until the caller collects the effects.
-  Fence known_fence_ = 0;
   const Hold* replayed_ = nullptr;  // where the next replayed hold of its key probably belongs
   SessionId ending_ = 0;
 };

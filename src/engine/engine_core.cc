@@ -142,7 +142,7 @@ KeyUnit EngineCore::reclaim_idle(Shard& shard) {
   while (more && !unit) {
     shard.with_table([&](LockTable& table) {
       unit = table.reclaim_idle();
-      more = table.has_idle();
+      more = table.idle().oldest() != nullptr;
     });
   }
   return unit;

@@ -34,8 +34,8 @@ void Shard::collect(detail::Turn& turn) noexcept {
   turn.answers = std::max(turn.answers, last_append_);
   turn.earliest = std::min(turn.earliest, effects.earliest);
   if (effects.earliest < due()) due_ns_.store(effects.earliest.ns, std::memory_order_seq_cst);
-  may_have_idle_.store(table_.has_idle(), std::memory_order_relaxed);
-  idlings_.store(table_.idlings(), std::memory_order_release);
+  may_have_idle_.store(table_.idle().oldest() != nullptr, std::memory_order_relaxed);
+  idlings_.store(table_.idle().idlings(), std::memory_order_release);
   effects.earliest = Time::never();
 }
 

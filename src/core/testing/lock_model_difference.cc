@@ -176,7 +176,7 @@ std::string LockModel::difference_of_state(const LockTable& table) const {
   const bool has_idle = std::ranges::any_of(keys_, &ModelKey::idle);
   if (table.keys() != keys_.size()) return "another number of keys";
   if (table.waiters() != waiters) return "another number of waiters";
-  if (table.has_idle() != has_idle) return "idle keys, or none";
+  if ((table.idle().oldest() != nullptr) != has_idle) return "idle keys, or none";
   if (table.last_fence() != last_fence_) return "another last fence";
   return {};
 }
