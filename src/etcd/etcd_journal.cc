@@ -17,7 +17,7 @@ namespace {
 constexpr Duration kSleepMax = std::chrono::hours(1);
 constexpr std::size_t kNever = std::numeric_limits<std::size_t>::max();
 
-ReplicatedJournalOptions as_a_life_of_its_own(ReplicatedJournalOptions options) {
+ReplicatedJournalOptions with_own_incarnation(ReplicatedJournalOptions options) {
   TokenSource source;
   options.self.incarnation = std::to_string(source.next()) + "-" + std::to_string(source.next());
   options.seed = source.next();
@@ -31,7 +31,7 @@ class EtcdJournal::Impl {
   explicit Impl(EtcdJournalOptions options)
       : read_again_(std::move(options.read_again)),
         etcd_(options.etcd),
-        journal_(etcd_, clock_, as_a_life_of_its_own(std::move(options.replication))) {}
+        journal_(etcd_, clock_, with_own_incarnation(std::move(options.replication))) {}
 
   ~Impl() {
     if (!thread_.joinable()) return;
@@ -62,7 +62,7 @@ class EtcdJournal::Impl {
     MutexLock lock(mutex_);
     ClusterStatus status = status_;
     std::erase_if(status.members, [&](const Member& member) {
-      return now > member.heard + Membership::kSilenceMax;
+      return now > member.last_seen + Membership::kSilenceMax;
     });
     status.certain = status.leads && journal_.is_certain();
     status.not_ready = why_not_ready(status, now);

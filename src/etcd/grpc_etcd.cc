@@ -175,7 +175,7 @@ class GrpcEtcd::Impl {
     }
   }
 
-  void ask_another() { endpoints_->pass_over(endpoints_->cursor()); }
+  void switch_member() { endpoints_->pass_over(endpoints_->cursor()); }
 
   void execute(const etcd::Txn& txn, Duration within, Done done) {
     const auto call = std::make_shared<Call<pb::TxnRequest, pb::TxnResponse>>(*this);
@@ -499,7 +499,7 @@ GrpcEtcd::GrpcEtcd(const GrpcEtcdOptions& options) : impl_(std::make_unique<Impl
 
 GrpcEtcd::~GrpcEtcd() = default;
 
-void GrpcEtcd::ask_another() { impl_->ask_another(); }
+void GrpcEtcd::switch_member() { impl_->switch_member(); }
 
 void GrpcEtcd::execute(const etcd::Txn& txn, Duration within, Done done) {
   impl_->execute(txn, within, std::move(done));

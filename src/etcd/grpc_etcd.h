@@ -34,7 +34,7 @@ class GrpcEtcd final : public etcd::Client {
   explicit GrpcEtcd(const GrpcEtcdOptions& options);
   ~GrpcEtcd() override;
 
-  void ask_another() override;
+  void switch_member() override;
   void execute(const etcd::Txn& txn, Duration within, Done done) override;
   void compact(etcd::Revision revision, Duration within, Done done) override;
   void measure(Duration within, Measured measured) override;

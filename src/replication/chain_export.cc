@@ -13,11 +13,11 @@ namespace {
 
 constexpr FollowerOptions kPatient{
     .rpc = std::chrono::seconds(5), .retry = std::chrono::milliseconds(200), .page = 16};
-// How often it may be thrown back, as by a compaction of what it is about to read.
+// The number of failed attempts, as by a compaction of revisions that are still unread.
 constexpr int kLossesMax = 5;
-// A refusal may pass, as when etcd's users are being changed, but seldom does.
+// A refusal is rarely temporary, as while etcd's users are being changed.
 constexpr Duration kRefusalMax = std::chrono::seconds(2);
-// How much of a journal is written at once.
+// The journal is flushed after this many bytes.
 constexpr std::size_t kWriteSize = std::size_t{1} << 20;
 
 }  // namespace
@@ -28,7 +28,7 @@ ChainExport::ChainExport(etcd::Client& client, const Clock& clock, ChainExportOp
       options_(std::move(options)),
       keys_(options_.cluster),
       errors_([this](Severity severity, std::string_view line) {
-        complaint_ = line;
+        last_error_ = line;
         options_.log(severity, line);
       }),
       progressed_(clock.now()) {
@@ -49,9 +49,9 @@ Duration ChainExport::turn() {
     here.expires_at = now + (event.expires_at - Time{});
     return state_->apply(here);
   });
-  if (follower_->is_current()) take_up();
+  if (follower_->is_current()) finish();
   const bool lost = !follower_->lost().empty();
-  if (lost) take_loss();
+  if (lost) on_loss();
   if (done_ || !error_.empty()) return Duration::max();
   if (lost) return Duration::zero();
 
@@ -61,50 +61,50 @@ Duration ChainExport::turn() {
   const Time latest = progressed_ + (follower_->is_refused() ? kRefusalMax : kCopySilenceMax);
   if (now >= latest) {
     error_ = follower_->is_refused()
-                 ? complaint_
+                 ? last_error_
                  : "etcd has not answered for 30 seconds" +
-                       (complaint_.empty() ? "" : "; the last of it: " + complaint_);
+                       (last_error_.empty() ? "" : "; the last of it: " + last_error_);
   }
   return std::min(next, latest) > now ? std::min(next, latest) - now : Duration::zero();
 }
 
-// It has applied everything up to the head, as that was at one revision.
-void ChainExport::take_up() {
+// The follower has applied everything up to the head, all read at one revision.
+void ChainExport::finish() {
   revision_ = follower_->revision();
   done_ = !follower_->last_batch().is_none();
   follower_->stop();
   if (!done_) {
-    error_ = "etcd has no chain of a cluster " + options_.cluster + ": nothing under " +
-             keys_.prefix + " says what is held";
+    error_ = "etcd has no chain of a cluster " + options_.cluster + ": there is no batch under " +
+             keys_.prefix;
   }
 }
 
-void ChainExport::take_loss() {
+void ChainExport::on_loss() {
   const std::string why = follower_->lost();
   if (follower_->is_unreadable() || ++losses_ == kLossesMax) {
     error_ = "the chain of cluster " + options_.cluster + " cannot be read: " + why;
     return;
   }
-  options_.log(Severity::info, "cluster: " + why + "; it is read anew");
+  options_.log(Severity::info, "cluster: " + why + "; the chain is read again from its beginning");
   begin();
 }
 
 StateSummary ChainExport::write(Storage& storage) {
-  std::string complaint = "it is not all on the disk";
+  std::string complaint = "the journal is not completely on the disk";
   LogJournalOptions options;
   options.log = [&](std::string_view line) { complaint = line; };
-  options.segment = {.reserve = 0, .step_min = 0};  // nothing more is written into it
+  options.segment = {.reserve = 0, .step_min = 0};  // nothing is appended later
   options.behind_from = kWriteSize;
   LogJournal journal(storage, options);
   journal.recover([](const Event&) {});
 
-  // Both clocks are CLOCK_BOOTTIME and something. Read in this order, no deadline becomes earlier.
+  // Both clocks are CLOCK_BOOTTIME plus a constant. In this order no deadline becomes earlier.
   const Time here = clock_.now();
   const Duration shift = journal.now() - here;
   StateSummary summary;
   Position end = 0;
   std::vector<Event> shifted;
-  const HeldState::Take take = [&](std::span<const Event> events) {
+  const HeldState::Sink sink = [&](std::span<const Event> events) {
     shifted.assign(events.begin(), events.end());
     for (Event& event : shifted) {
       event.expires_at = event.expires_at + shift;
@@ -112,7 +112,7 @@ StateSummary ChainExport::write(Storage& storage) {
     }
     end = journal.append(shifted);
   };
-  for (bool first = true; state_->describe_some(std::exchange(first, false), take);) {
+  for (bool first = true; state_->describe_some(std::exchange(first, false), sink);) {
     if (journal.is_behind()) journal.flush();
   }
   journal.close();

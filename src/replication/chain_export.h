@@ -1,10 +1,10 @@
-// Reads a cluster's chain, and writes what is held as a new journal in files: a backup, or what a
-// server without a cluster starts from.
+// Exports a cluster's chain: reads it, and writes the holds as a new journal in files. The files
+// are a backup, or the journal of a server without a cluster.
 //
-// It follows as a standby does, up to where the head was when it began. Of etcd it only reads: it
-// takes no part in the cluster, and nobody hears of it.
+// It follows the chain as a standby does, up to the head at the time when it began. It only reads
+// from etcd: it does not join the cluster, and the servers do not see it.
 //
-// Without a thread, and never waits: callbacks of the client's note down, turn() goes on.
+// Has no thread and never blocks: callbacks of the client update members, and turn() acts on them.
 #pragma once
 
 #include <optional>
@@ -21,7 +21,7 @@
 
 namespace lockd {
 
-// For so long at most etcd may have nothing to say, to whoever copies a chain.
+// An export or import fails if etcd does not answer for this long.
 inline constexpr Duration kCopySilenceMax = std::chrono::seconds(30);
 
 struct ChainExportOptions {
@@ -35,31 +35,30 @@ class ChainExport {
   // `client` and `clock` outlive it.
   ChainExport(etcd::Client& client, const Clock& clock, ChainExportOptions options);
 
-  // Does what there is to do, and returns how long it may be until the next, unless something is
-  // heard before.
+  // Takes the next step, and returns after how long to call again unless etcd answers before.
   Duration turn();
-  // All of it was read.
+  // The whole chain has been read.
   bool is_done() const { return done_; }
-  // Why it cannot be; empty while it can.
+  // Why the export failed; empty unless it did.
   const std::string& error() const { return error_; }
 
-  // Where etcd was then.
+  // etcd's revision at which the chain was read.
   etcd::Revision revision() const { return revision_; }
-  // As a new journal, in one segment that stands alone, and all of it durable. Leases go on from
-  // what was left of them when they were read. Throws JournalError.
+  // Writes a new journal of one segment, and syncs it. A lease keeps the time that was left of it
+  // when it was read. Throws JournalError.
   StateSummary write(Storage& storage);
 
  private:
   void begin();
-  void take_up();
-  void take_loss();
+  void finish();
+  void on_loss();
 
   etcd::Client& client_;
   const Clock& clock_;
   const ChainExportOptions options_;
   const EtcdKeys keys_;
   ReplicationStats stats_;
-  std::string complaint_;  // of etcd, the last
+  std::string last_error_;  // etcd's
   EtcdErrorLog errors_;
 
   std::optional<HeldState> state_;

@@ -18,13 +18,13 @@ namespace {
 constexpr Duration kRpc = std::chrono::seconds(5);
 constexpr Duration kRetry = std::chrono::milliseconds(200);
 
-// In the leader's record, by which the next import knows one that did not come to its end.
+// Marks the leader's record, so that a later import recognizes an unfinished one.
 constexpr std::string_view kIncarnation = "import-";
 
-// After so long without a batch it may be replaced. Nothing of it rests on that.
+// A standby may replace the import after this long without a batch. Safety does not depend on it.
 constexpr Duration kImportDetect = std::chrono::seconds(2);
 
-// It serves nobody, so it has no address, and no other settings that servers share.
+// An import serves no clients: it has no address, and of the shared settings only detect.
 LeaderRecord record_of(const std::string& name) {
   return {.incarnation = std::string(kIncarnation) + name,
           .node = "import",
@@ -48,16 +48,16 @@ ChainImport::ChainImport(etcd::Client& client, const Clock& clock, Storage& stor
       keys_(options_.cluster),
       self_(record_of(options_.name)),
       errors_([this](Severity severity, std::string_view line) {
-        complaint_ = line;
+        last_error_ = line;
         options_.log(severity, line);
       }),
       state_(options_.fence_floor),
       buffer_({.payload_max = options_.batch_max}, 0) {
   read_journal();
-  heard_ = clock_.now();
+  last_answer_ = clock_.now();
 }
 
-// A torn tail was told to nobody: it is passed over, and stays where it is.
+// A torn tail was never acknowledged. It is skipped and stays in the file.
 void ChainImport::read_journal() {
   const Log log = [this](std::string_view line) { options_.log(Severity::info, line); };
   lock_directory(storage_);
@@ -70,8 +70,9 @@ void ChainImport::read_journal() {
   });
 }
 
-// By the clock of the journal's deadlines. On the boot that wrote it, what has passed since counts;
-// on another machine nothing does: two wall clocks that differ would end leases early.
+// The current time by the clock of the journal's deadlines. On the boot that wrote the journal, the
+// time since then counts. On another machine it does not: a difference between two wall clocks
+// would end leases early.
 Time ChainImport::journal_time() {
   ClockReading now = storage_.moment();
   now.wall_ns = 0;
@@ -81,29 +82,29 @@ Time ChainImport::journal_time() {
 Duration ChainImport::turn() {
   if (is_done() || !error_.empty()) return Duration::max();
   const Time now = clock_.now();
-  const Time latest = heard_ + kCopySilenceMax;
+  const Time latest = last_answer_ + kCopySilenceMax;
   if (now >= latest) {
     fail("etcd has not answered for 30 seconds" +
-         (complaint_.empty() ? "" : "; the last of it: " + complaint_) +
+         (last_error_.empty() ? "" : "; the last of it: " + last_error_) +
          (step_ == Step::finish ? "; whether all of it was imported is not known" : ""));
     return Duration::max();
   }
-  if (!on_its_way_ && now >= next_try_) send(now);
-  const Time next = on_its_way_ ? latest : std::min(next_try_, latest);
+  if (!in_flight_ && now >= next_try_) send(now);
+  const Time next = in_flight_ ? latest : std::min(next_try_, latest);
   return next > now ? next - now : Duration::zero();
 }
 
 void ChainImport::send(Time now) {
-  on_its_way_ = true;
+  in_flight_ = true;
   claimed_ |= step_ == Step::claim;
   next_try_ = now + kRetry;
   client_.execute(next_txn(), kRpc, [this](const Answer& answer) {
-    on_its_way_ = false;
-    take(answer);
+    in_flight_ = false;
+    on_answer(answer);
   });
 }
 
-// Each may be sent, and arrive, any number of times.
+// Every transaction may be sent, and may arrive, any number of times.
 etcd::Txn ChainImport::next_txn() const {
   const auto epoch = static_cast<etcd::Revision>(last_.epoch);
   const etcd::Compare leads{keys_.leader, epoch};
@@ -127,25 +128,25 @@ etcd::Txn ChainImport::next_txn() const {
   return {.then = {etcd::get(keys_.leader), etcd::get(keys_.head), etcd::get(keys_.base)}};
 }
 
-void ChainImport::take(const Answer& answer) {
-  errors_.take(answer);
+void ChainImport::on_answer(const Answer& answer) {
+  errors_.record(answer);
   if (answer.status == Status::refused || answer.status == Status::no_space) {
     return fail("etcd: " + answer.message);
   }
-  if (answer.status != Status::done) return client_.ask_another();
-  heard_ = clock_.now();
+  if (answer.status != Status::done) return client_.switch_member();
+  last_answer_ = clock_.now();
   next_try_ = {};
   switch (step_) {
-    case Step::look: return take_look(answer);
-    case Step::claim: step_ = Step::look; return;  // which says whose it is
+    case Step::look: return on_look(answer);
+    case Step::claim: step_ = Step::look; return;  // shows which import owns the key
     case Step::write: return answer.succeeded ? prepare_batch() : fail_overtaken();
-    case Step::finish: return take_finish(answer);
+    case Step::finish: return on_finish(answer);
     case Step::done: return;
   }
 }
 
-// If it was not done, an earlier try may have done it, and servers have begun to lead since.
-void ChainImport::take_finish(const Answer& answer) {
+// If the transaction did not apply, an earlier try may have, and servers may lead since.
+void ChainImport::on_finish(const Answer& answer) {
   const std::string base =
       answer.succeeded || answer.found.front().empty() ? "" : answer.found.front().front().value;
   if (answer.succeeded || base == to_text(first())) {
@@ -153,12 +154,12 @@ void ChainImport::take_finish(const Answer& answer) {
   } else if (base == to_text(behind_all())) {
     fail_overtaken();
   } else {
-    fail("somebody leads the cluster " + options_.cluster +
-         " by now, and whether the journal is in it is not known: look at what it holds");
+    fail("another server leads the cluster " + options_.cluster +
+         " by now, and whether the journal is in it is not known: check which locks are held");
   }
 }
 
-void ChainImport::take_look(const Answer& answer) {
+void ChainImport::on_look(const Answer& answer) {
   const std::vector<etcd::Entry>& leader = answer.found[0];
   const std::vector<etcd::Entry>& head = answer.found[1];
   const std::vector<etcd::Entry>& base = answer.found[2];
@@ -183,7 +184,7 @@ void ChainImport::begin_epoch(etcd::Revision epoch) {
   prepare_batch();
 }
 
-// The next one; when there is none, all that is left to do is to say where they are.
+// Prepares the next batch, or the last transaction if there is none.
 void ChainImport::prepare_batch() {
   if (queue_.empty() && !described_all_) describe_more();
   if (queue_.empty()) {
@@ -202,19 +203,19 @@ void ChainImport::prepare_batch() {
 }
 
 void ChainImport::describe_more() {
-  const HeldState::Take take = [this](std::span<const Event> events) {
+  const HeldState::Sink sink = [this](std::span<const Event> events) {
     for (const Event& event : events) summary_.add(event);
     buffer_.append(events);
   };
   while (!described_all_ && buffer_.size() < options_.batch_max) {
-    described_all_ = !state_.describe_some(!std::exchange(described_any_, true), take);
+    described_all_ = !state_.describe_some(!std::exchange(described_any_, true), sink);
   }
   AppendBuffer::Taken taken = buffer_.take(false);
   std::move(taken.chunks.begin(), taken.chunks.end(), std::back_inserter(queue_));
 }
 
 void ChainImport::fail_overtaken() {
-  fail("somebody else has begun a cluster " + options_.cluster +
+  fail("another server or import has begun a cluster " + options_.cluster +
        " meanwhile: nothing of the journal is in it");
 }
 

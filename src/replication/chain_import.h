@@ -1,13 +1,13 @@
-// Makes a cluster's chain of a journal in files, where there is none: so that servers that are
-// started afterwards hold what the journal says.
+// Imports a journal in files into etcd as the chain of a new cluster. Servers that are started
+// afterwards have the journal's holds.
 //
-// It takes the leader's key, as if it were elected: the revision is its epoch. Under the guard of
-// that it puts the batches, which nobody takes for a chain, since there is no head; with each of
-// them a base behind them all, so that nobody who begins a chain of its own after a crash reads
-// them. At last, in one transaction, it puts the base where they begin and the head where they end,
-// and gives the leader's key away. docs/high_availability.md has why that is right.
+// The import puts the leader's key, as an elected server does; the revision is its epoch. Guarded
+// by that key it puts the batches. Readers ignore them, because there is no head. With each batch
+// it puts a base behind all of them: if the import crashes and a server starts a chain of its own,
+// the readers of that chain skip them. One last transaction puts the base before the first batch
+// and the head at the last one, and erases the leader's key. docs/high_availability.md proves this.
 //
-// Without a thread, and never waits: callbacks of the client's note down, turn() goes on.
+// Has no thread and never blocks: callbacks of the client update members, and turn() acts on them.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +28,7 @@ namespace lockd {
 
 struct ChainImportOptions {
   std::string cluster;
-  std::string name;  // of this import alone; random
+  std::string name;  // random and unique
   Fence fence_floor = 0;
   std::size_t batch_max = std::size_t{256} << 10;
   ClusterLog log = [](Severity, std::string_view) {};
@@ -36,17 +36,16 @@ struct ChainImportOptions {
 
 class ChainImport {
  public:
-  // Reads the journal, and changes nothing in it. `client`, `clock` and `storage`, which it locks,
-  // outlive it. Throws JournalError when there is none, it is in use, or damaged.
+  // Locks and reads the journal, and does not modify it. All references outlive the import. Throws
+  // JournalError if the journal is missing, in use or damaged.
   ChainImport(etcd::Client& client, const Clock& clock, Storage& storage,
               ChainImportOptions options);
 
-  // Does what there is to do, and returns how long it may be until the next, unless something is
-  // heard before.
+  // Takes the next step, and returns after how long to call again unless etcd answers before.
   Duration turn();
-  // The chain is there.
+  // The chain is complete.
   bool is_done() const { return step_ == Step::done; }
-  // Why it cannot be made; empty while it can.
+  // Why the import failed; empty unless it did.
   const std::string& error() const { return error_; }
   const StateSummary& summary() const { return summary_; }
 
@@ -58,10 +57,10 @@ class ChainImport {
 
   void send(Time now);
   etcd::Txn next_txn() const;
-  void take(const etcd::Answer& answer);
-  void take_look(const etcd::Answer& answer);
-  void take_finish(const etcd::Answer& answer);
-  // Of its own batches; and of any that follow in later epochs.
+  void on_answer(const etcd::Answer& answer);
+  void on_look(const etcd::Answer& answer);
+  void on_finish(const etcd::Answer& answer);
+  // The import's first batch, and the first place behind all of its batches.
   BatchId first() const { return {last_.epoch, 0}; }
   BatchId behind_all() const { return {last_.epoch + 1, 0}; }
   void begin_epoch(etcd::Revision epoch);
@@ -76,7 +75,7 @@ class ChainImport {
   const ChainImportOptions options_;
   const EtcdKeys keys_;
   const LeaderRecord self_;
-  std::string complaint_;  // of etcd, the last
+  std::string last_error_;  // etcd's
   EtcdErrorLog errors_;
 
   LogScan scan_;
@@ -88,13 +87,13 @@ class ChainImport {
   StateSummary summary_;
 
   Step step_ = Step::look;
-  bool on_its_way_ = false;
-  Time heard_;  // of etcd, last
+  bool in_flight_ = false;
+  Time last_answer_;
   Time next_try_{};
-  bool claimed_ = false;            // or tried to
-  etcd::Revision seen_leader_ = 0;  // of an import that did not come to its end; 0: none
-  BatchId last_{};                  // that was prepared
-  std::string batch_;               // that one
+  bool claimed_ = false;            // a claim was sent
+  etcd::Revision seen_leader_ = 0;  // put by an unfinished import; 0: there is none
+  BatchId last_{};                  // the last batch prepared, ...
+  std::string batch_;               // ... and its bytes
   std::string error_;
 };
 

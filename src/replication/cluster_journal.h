@@ -1,6 +1,7 @@
-// A journal that servers share, as a server sees it; whichever stands behind it.
+// The interface of a server to the journal that it shares with other servers.
 //
-// It is over when its state is failed: status() then says why. Any thread may call anything.
+// When the journal's state is `failed` it is over, and status() says why. Any thread may call any
+// function.
 #pragma once
 
 #include <cstdint>
@@ -20,31 +21,31 @@ namespace lockd {
 // What a node knows of its cluster.
 struct ClusterStatus {
   bool leads = false;
-  bool certain = false;    // and nobody else does
-  CurrentLeader leader{};  // that it follows, or itself
-  std::string settings{};  // of the last leader: in force (shared_settings.h)
+  bool certain = false;    // and no other server does
+  CurrentLeader leader{};  // the leader that this node follows, or the node itself
+  std::string settings{};  // the last leader's, which are in force (shared_settings.h)
   std::string own_settings{};
-  Duration detect{};            // of those in force
-  Position applied = 0;         // how far along the chain it is
-  BatchId last_batch{};         // the last that it has applied
-  etcd::Revision revision = 0;  // of etcd's store, up to which that is
-  // The ends of the chain, as etcd had them when it was last looked at.
+  Duration detect{};            // the one in force
+  Position applied = 0;         // position in the chain
+  BatchId last_batch{};         // last batch applied, or appended
+  etcd::Revision revision = 0;  // etcd's revision at that batch
+  // The ends of the chain at the last observation of etcd.
   BatchId base{};
   BatchId head{};
-  std::uint64_t behind = 0;  // changes of the chain that etcd had, when last looked, and it had not
-  bool caught_up = false;    // it had everything that etcd had, once
-  std::optional<Time> lags_since{};  // it knows of something since then that it has not
-  Time answered{};                   // when etcd did last; zero: never
-  std::string unreadable{};          // what of the chain it cannot read; empty: it can
-  BatchId unreadable_batch{};        // none: it is something else
-  std::string_view not_written{};    // why etcd takes nothing from it; empty: it does
-  std::string_view not_ready{};      // why; empty: it is
-  std::vector<Member> members{};     // of the cluster, itself among them
-  std::string over{};                // why it is over; empty while it is not
-  bool refused = false;              // and another journal would fare no better
+  std::uint64_t behind = 0;  // changes of the chain at the last observation that were not applied
+  bool caught_up = false;    // the node had applied the whole chain at least once
+  std::optional<Time> lags_since{};  // when it learned of a change that it has not applied yet
+  Time answered{};                   // etcd's last answer; zero: none yet
+  std::string unreadable{};          // why the chain cannot be read; empty: it can
+  BatchId unreadable_batch{};        // none: the cause is not a batch
+  std::string_view not_written{};    // why etcd rejects this node's writes; empty: it does not
+  std::string_view not_ready{};      // why the node could not lead; empty: it could
+  std::vector<Member> members{};     // all nodes of the cluster, this one included
+  std::string over{};                // why the journal is over; empty: it is not
+  bool refused = false;              // a new journal would end for the same reason
 };
 
-// Whether it could lead at once, should the leader die; and of a leader, whether etcd lets it.
+// Why this node could not take over now, or could not continue to lead; empty if it could.
 inline std::string_view why_not_ready(const ClusterStatus& status, Time now) {
   if (!status.unreadable.empty()) return "unreadable";
   if (!status.caught_up) return "catching_up";
@@ -56,17 +57,17 @@ inline std::string_view why_not_ready(const ClusterStatus& status, Time now) {
 
 class ClusterJournal : public Journal {
  public:
-  // The time that the engine must be given.
+  // The clock for the engine.
   virtual Clock& clock() const = 0;
-  // Hands over as soon as all that was appended is acknowledged.
+  // Hands over when all appends are acknowledged.
   virtual void resign() = 0;
   // See ReplicatedJournal.
   virtual bool transfer(const std::string& node) = 0;
   virtual bool begin_snapshot() = 0;
-  // It leads, as far as it knows, but could not make sure for so long that another may: whoever
-  // waits for it to say anything may wait for ever, and should ask elsewhere.
+  // The node has been unable to confirm its leadership for so long that another server may lead.
+  // Clients that wait for its answers may wait forever and should be disconnected.
   virtual bool is_cut_off() const noexcept = 0;
-  // Takes certificates and passwords as they are now. What is wrong with them; empty: nothing.
+  // Reads certificates and passwords again. Returns an error, or nothing.
   virtual std::string reload() = 0;
   virtual ClusterStatus status() const = 0;
   virtual const ReplicationStats& stats() const = 0;

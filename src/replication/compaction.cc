@@ -9,9 +9,9 @@ using Status = Answer::Status;
 
 namespace {
 
-// Of an empty store: nobody needs it.
+// The revision of an empty store, which no reader needs.
 constexpr etcd::Revision kFirstRevision = 1;
-// What etcd's store may take, where neither etcd nor whoever started it says so.
+// etcd's default quota, for versions that do not report theirs.
 constexpr std::uint64_t kQuotaUsual = std::uint64_t{2} << 30;
 
 bool is_half_full(const etcd::StoreSize& size) {
@@ -21,83 +21,84 @@ bool is_half_full(const etcd::StoreSize& size) {
 
 }  // namespace
 
-Compaction::Compaction(etcd::Client& client, const EtcdKeys& keys, const Patience& patience,
+Compaction::Compaction(etcd::Client& client, const EtcdKeys& keys, const RpcTimeouts& timeouts,
                        ReplicationStats& stats, ClusterLog log)
-    : client_(client), keys_(keys), patience_(patience), stats_(stats), log_(std::move(log)) {}
+    : client_(client), keys_(keys), timeouts_(timeouts), stats_(stats), log_(std::move(log)) {}
 
 void Compaction::check_rights(etcd::Revision newest, Time now) {
   is_check_ = true;
   newest_ = newest;
-  ask(kFirstRevision, now);
+  request(kFirstRevision, now);
 }
 
 void Compaction::compact(etcd::Revision revision, Time now) {
   is_check_ = false;
-  ask(revision, now);
+  request(revision, now);
 }
 
-void Compaction::ask(etcd::Revision revision, Time now) {
-  on_its_way_ = true;
-  asked_ = revision;
-  client_.compact(revision, patience_.deadline(),
-                  [this, now](const Answer& answer) { take(answer, now); });
+void Compaction::request(etcd::Revision revision, Time now) {
+  in_flight_ = true;
+  requested_ = revision;
+  client_.compact(revision, timeouts_.deadline(),
+                  [this, now](const Answer& answer) { on_answer(answer, now); });
 }
 
-void Compaction::take(const Answer& answer, Time now) {
-  on_its_way_ = false;
-  if (answer.status == Status::refused) return look_for_others(answer.message, now);
+void Compaction::on_answer(const Answer& answer, Time now) {
+  in_flight_ = false;
+  if (answer.status == Status::refused) return check_other_compactions(answer.message, now);
   if (answer.status != Status::done || is_check_) return;
   stats_.compactions.add();
   refused_ = 0;
 }
 
-// What is read at a revision before the compacted one is gone.
-void Compaction::look_for_others(const std::string& refusal, Time now) {
-  on_its_way_ = true;
-  if (refused_ == 0) refused_ = asked_;
+// A read at a revision that is older than the compacted one fails.
+void Compaction::check_other_compactions(const std::string& refusal, Time now) {
+  in_flight_ = true;
+  if (refused_ == 0) refused_ = requested_;
   etcd::Operation look = etcd::get(keys_.head);
   look.keys_only = true;
   look.revision = refused_;
-  client_.execute({.then = {look}}, patience_.deadline(), [this, refusal, now](const Answer& seen) {
-    on_its_way_ = false;
-    take_refusal(refusal, seen, now);
+  client_.execute({.then = {look}}, timeouts_.deadline(), [this, refusal, now](const Answer& seen) {
+    in_flight_ = false;
+    handle_rejection(refusal, seen, now);
   });
 }
 
-void Compaction::take_refusal(const std::string& refusal, const Answer& seen, Time now) {
-  if (seen.status == Status::compacted) {  // by others, since
-    refused_ = is_check_ ? newest_ : asked_;
-    if (std::exchange(told_, {}).has_value()) {
-      log_(Severity::info, "etcd: is compacted, though not by this server");
+void Compaction::handle_rejection(const std::string& refusal, const Answer& seen, Time now) {
+  if (seen.status == Status::compacted) {  // by another client, since then
+    refused_ = is_check_ ? newest_ : requested_;
+    if (std::exchange(logged_at_, {}).has_value()) {
+      log_(Severity::info, "etcd: compacted by another client");
     }
   } else if (seen.status == Status::done && is_check_) {
     refused_ = newest_;
-    tell(refusal, now);
+    log_rejection(refusal, now);
   } else if (seen.status == Status::done) {
     measure(refusal, now);
   }
 }
 
-// If that has no answer, the next refusal asks again.
+// If etcd does not answer, the next refusal measures again.
 void Compaction::measure(const std::string& refusal, Time now) {
-  client_.measure(patience_.deadline(), [this, refusal, now](const etcd::StoreSize& size) {
+  client_.measure(timeouts_.deadline(), [this, refusal, now](const etcd::StoreSize& size) {
     if (!is_half_full(size)) return;
     stats_.compactions_refused.add();
-    tell(refusal, now);
+    log_rejection(refusal, now);
   });
 }
 
-void Compaction::tell(const std::string& refusal, Time now) {
-  if (told_.has_value() && now < *told_ + kSilence && !is_check_) return;
+void Compaction::log_rejection(const std::string& refusal, Time now) {
+  if (logged_at_.has_value() && now < *logged_at_ + kSilence && !is_check_) return;
   const std::string_view consequence =
-      is_check_ ? "this server may not compact it, which needs the role root; it must do so by "
-                  "itself (--auto-compaction-retention), or it fills up"
-                : "nobody has compacted it since, and half of what it may take is in use; when it "
-                  "is full it takes nothing more; give this server's user the role root, or have "
-                  "etcd do it by itself (--auto-compaction-retention)";
+      is_check_
+          ? "this server may not compact it, which needs the role root; it must do so by "
+            "itself (--auto-compaction-retention), or it fills up"
+          : "no compaction has happened since, and half of the quota is in use; when the "
+            "store is full etcd accepts no writes; give this server's user the role root, or have "
+            "etcd do it by itself (--auto-compaction-retention)";
   log_(is_check_ ? Severity::warning : Severity::error,
        "etcd: compaction is refused (" + refusal + "): " + std::string(consequence));
-  if (!is_check_) told_ = now;
+  if (!is_check_) logged_at_ = now;
 }
 
 }  // namespace lockd

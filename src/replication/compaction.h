@@ -1,11 +1,11 @@
-// Has etcd forget old revisions, and tells people when it refuses to.
+// Compacts etcd's store, which removes old revisions, and logs when etcd refuses to.
 //
-// A compaction is of the whole store, so newer versions of etcd do it for the role root alone. A
-// server without that role relies on etcd's own compaction. Whether there is any, shows: what was
-// refused is found to be compacted later. When that is, is etcd's affair; but if it has not come
-// when half of the store is in use, somebody must act before all of it is.
+// A compaction affects the whole store, so newer versions of etcd allow it to the role root only. A
+// server without that role relies on etcd's automatic compaction, and detects it: a revision whose
+// compaction was refused is gone later. If it is still there when half of the store is in use, an
+// operator must act before the store is full, so the refusal is logged as an error.
 //
-// Without a thread, and never waits. One call on its way at a time.
+// Has no thread and never blocks. One call is in flight at a time.
 #pragma once
 
 #include <chrono>
@@ -13,48 +13,48 @@
 #include <string>
 
 #include "replication/etcd_client.h"
-#include "replication/patience.h"
 #include "replication/records.h"
+#include "replication/rpc_timeouts.h"
 #include "replication/telemetry.h"
 
 namespace lockd {
 
 class Compaction {
  public:
-  // How often people are told of the same.
+  // The least time between two log lines about refused compactions.
   static constexpr Duration kSilence = std::chrono::minutes(10);
 
   // All outlive it.
-  Compaction(etcd::Client& client, const EtcdKeys& keys, const Patience& patience,
+  Compaction(etcd::Client& client, const EtcdKeys& keys, const RpcTimeouts& timeouts,
              ReplicationStats& stats, ClusterLog log);
 
-  // Asks for one that changes nothing, to find out whether etcd would do it for this server. The
-  // store is at `newest`, or further.
+  // Requests a compaction that changes nothing, to find out whether etcd allows it to this server.
+  // The store's revision is `newest` or later.
   void check_rights(etcd::Revision newest, Time now);
-  // Whatever becomes of it: what is not compacted now is so with the next.
+  // A failure needs no retry: the next compaction includes this one.
   void compact(etcd::Revision revision, Time now);
-  bool is_on_its_way() const { return on_its_way_; }
+  bool is_in_flight() const { return in_flight_; }
 
  private:
-  void ask(etcd::Revision revision, Time now);
-  void take(const etcd::Answer& answer, Time now);
-  void look_for_others(const std::string& refusal, Time now);
-  void take_refusal(const std::string& refusal, const etcd::Answer& seen, Time now);
+  void request(etcd::Revision revision, Time now);
+  void on_answer(const etcd::Answer& answer, Time now);
+  void check_other_compactions(const std::string& refusal, Time now);
+  void handle_rejection(const std::string& refusal, const etcd::Answer& seen, Time now);
   void measure(const std::string& refusal, Time now);
-  void tell(const std::string& refusal, Time now);
+  void log_rejection(const std::string& refusal, Time now);
 
   etcd::Client& client_;
   const EtcdKeys& keys_;
-  const Patience& patience_;
+  const RpcTimeouts& timeouts_;
   ReplicationStats& stats_;
   const ClusterLog log_;
 
-  bool on_its_way_ = false;
+  bool in_flight_ = false;
   bool is_check_ = false;
-  etcd::Revision asked_ = 0;
+  etcd::Revision requested_ = 0;
   etcd::Revision newest_ = 0;   // when the rights were checked
-  etcd::Revision refused_ = 0;  // the earliest that nobody was seen to compact; 0: none
-  std::optional<Time> told_{};
+  etcd::Revision refused_ = 0;  // earliest refused revision not known to be compacted; 0: none
+  std::optional<Time> logged_at_{};
 };
 
 }  // namespace lockd

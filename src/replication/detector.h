@@ -1,12 +1,12 @@
-// Decides that a leader is gone: nothing of what it touches has changed for long enough, while etcd
-// itself was answering.
+// Detects that the leader is dead: none of the keys that it updates has changed for `detect`, and
+// etcd answered all that time.
 //
-// Time in which etcd is away or slow does not count, so trouble in etcd never deposes a leader. A
-// leader relies on the reverse: as long as less than `detect` has passed since it sent something
-// that succeeded, nobody can have taken its id. For what it sent changed what is seen, and the
-// window of whoever takes its place began after that. `detect` is the leader's, whoever watches it.
+// Time during which etcd is unavailable or slow does not count, so a fault of etcd never deposes a
+// leader. The leader depends on the reverse: no other node can have replaced it until `detect`
+// after it sent its last successful write, because that write changed what the others observe, and
+// their windows began later. `detect` is the leader's own, on every node that observes it.
 //
-// Pure: answers and times go in.
+// A pure state machine: the caller passes observations and times.
 #pragma once
 
 #include <optional>
@@ -15,7 +15,7 @@
 
 namespace lockd {
 
-// The revisions at which the three were modified.
+// The revisions at which the leader's three keys were modified.
 struct LeaderObservation {
   etcd::Revision leader = 0;
   etcd::Revision head = 0;
@@ -28,11 +28,11 @@ class Detector {
  public:
   explicit Detector(Duration detect) : detect_(detect) {}
 
-  // From now on it is that long: another leads, who counts on that.
+  // Sets the detect of a new leader.
   void use(Duration detect) { detect_ = detect; }
 
-  void saw(const LeaderObservation& observation, Time asked, Time answered) {
-    if (answered - asked > detect_ / 2) return saw_nothing();
+  void observe(const LeaderObservation& observation, Time asked, Time answered) {
+    if (answered - asked > detect_ / 2) return reset();
     if (!since_.has_value() || observation != observation_) {
       observation_ = observation;
       since_ = answered;
@@ -40,10 +40,10 @@ class Detector {
     }
     unchanged_ = asked > *since_ ? asked - *since_ : Duration::zero();
   }
-  // No answer, or none in time.
-  void saw_nothing() { since_.reset(); }
+  // etcd did not answer in time: the window begins again.
+  void reset() { since_.reset(); }
 
-  // What has stood still for long enough; a campaign holds only if it still does.
+  // The observation that has not changed for `detect`. A campaign compares it once more.
   std::optional<LeaderObservation> dead() const {
     if (!since_.has_value() || observation_.leader == 0 || unchanged_ < detect_) return {};
     return observation_;
@@ -52,7 +52,7 @@ class Detector {
  private:
   Duration detect_;
   LeaderObservation observation_{};
-  std::optional<Time> since_{};  // when it was first seen so, and without a gap since
+  std::optional<Time> since_{};  // the first time it was observed, without a gap since
   Duration unchanged_{};
 };
 

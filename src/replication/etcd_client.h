@@ -1,12 +1,11 @@
-// What is asked of etcd, and the interface for it: GrpcEtcd over the network, and ModelEtcd in a
-// simulation.
+// The interface to etcd. GrpcEtcd implements it over the network, ModelEtcd in simulations.
 //
-// Three calls suffice. A transaction reads and writes any keys, guarded by what they are; a watch
-// tells of every change, in order, from a revision on; a compaction forgets old revisions. A
-// fourth, for people, measures the store.
+// A transaction reads and writes keys if its comparisons hold. A watch delivers every change in
+// order, beginning with a revision. A compaction removes old revisions. A measurement returns the
+// size of the store, for metrics.
 //
-// A client belongs to one thread. Nothing is called back from within a call, but later, on that
-// thread, when whoever drives the client lets it; and no more once the client is gone.
+// A client belongs to one thread. Callbacks run later on that thread, when its event loop runs
+// them, never inside of a call, and never after the client was destroyed.
 #pragma once
 
 #include <cstdint>
@@ -19,14 +18,13 @@
 
 namespace lockd::etcd {
 
-// Every change of the whole store has the next one. From 1 on; a key that is not there was modified
-// at 0.
+// Every change of the store increments it, beginning with 1. A missing key was modified at 0.
 using Revision = std::int64_t;
 
-// Which etcd it is. One that was emptied and has the members that it had may have the same.
+// Identifies an etcd cluster. One that was emptied and has the same members may keep its id.
 using StoreId = std::uint64_t;
 
-// Why nothing goes on where etcd knows less than it knew, or is not the one that it was.
+// The error when etcd has lost revisions that it had, or is another etcd.
 inline constexpr char kAnotherStore[] = "etcd is another one, or was restored from an older backup";
 
 struct Entry {
@@ -35,7 +33,7 @@ struct Entry {
   Revision modified = 0;
 };
 
-// That a key was modified at a revision, or that it has a value.
+// Holds if the key was modified at the revision, or has the value.
 struct Compare {
   std::string key;
   std::variant<Revision, std::string> is;
@@ -46,15 +44,15 @@ struct Operation {
 
   Type type = Type::get;
   std::string key{};
-  std::string range_end{};  // of get and erase: all keys before it; empty: the one key
-  std::string value{};      // of put
-  // Of get.
+  std::string range_end{};  // for get and erase: the end of the range; empty: `key` alone
+  std::string value{};      // for put
+  // The rest is for get.
   std::int64_t limit = 0;  // 0: none
   Revision revision = 0;   // 0: the newest
   bool keys_only = false;
 };
 
-// Of a transaction that writes no key is written twice: etcd refuses that.
+// No transaction writes a key twice: etcd rejects that.
 struct Txn {
   std::vector<Compare> compare{};
   std::vector<Operation> then{};       // if all hold
@@ -64,21 +62,21 @@ struct Txn {
 struct Answer {
   enum class Status : std::uint8_t {
     done,
-    unknown,    // no answer in time: it has happened, or will, or never does
-    compacted,  // the revision that it asks for is not there: it is gone, or was of another store
+    unknown,    // no answer in time: it was done, will be done, or never is
+    compacted,  // the requested revision does not exist, or does not exist any more
     no_space,   // nothing was done: the store is full
-    refused,    // nothing was done, nor will be: `message` says why
+    refused,    // nothing was done: `message` says why
   };
 
   Status status = Status::unknown;
-  bool succeeded = false;                   // the comparisons held
-  Revision revision = 0;                    // of the store; that of a later call is none before it
-  StoreId store = 0;                        // which one it is
+  bool succeeded = false;  // the comparisons held
+  Revision revision = 0;   // of the store; never decreases
+  StoreId store = 0;
   std::vector<std::vector<Entry>> found{};  // for each get, in order
   std::string message{};
 };
 
-// In bytes; 0 where etcd does not say.
+// In bytes; 0 if etcd does not report it.
 struct StoreSize {
   std::uint64_t taken = 0;
   std::uint64_t needed = 0;
@@ -86,17 +84,17 @@ struct StoreSize {
 };
 
 struct Change {
-  Entry entry;  // of an erased key, `modified` is when it was erased
+  Entry entry;  // for an erased key, `modified` is the revision of the erasure
   bool erased = false;
 };
 
-// Hears what a watch tells.
+// Receives the changes of a watch.
 class Watcher {
  public:
-  // In the order of their revisions; those of one revision possibly in several calls, and some of
-  // them again after a watch was opened anew.
+  // In the order of revisions. The changes of one revision may come in several calls. After the
+  // watch was reopened, some changes are repeated.
   virtual void changed(const std::vector<Change>& changes) = 0;
-  // Nothing more comes. `compacted`: what it should have told next is gone.
+  // The watch has ended. `compacted`: the next changes do not exist any more.
   virtual void ended(bool compacted, const std::string& why) = 0;
 
  protected:
@@ -110,17 +108,17 @@ class Client {
 
   virtual ~Client() = default;
 
-  // The member that is asked at present has been silent for too long: from now on another is.
-  virtual void ask_another() = 0;
+  // Sends further calls to another member, because the current one was silent for too long.
+  virtual void switch_member() = 0;
 
   // `done` is called once, not much later than `within` from now.
   virtual void execute(const Txn& txn, Duration within, Done done) = 0;
   virtual void compact(Revision revision, Duration within, Done done) = 0;
-  // Of one member, as they are much alike. `measured` is not called if there is no answer.
+  // Measures one member; they differ little. `measured` is not called without an answer.
   virtual void measure(Duration within, Measured measured) = 0;
 
-  // Tells `watcher` of every change from `from` on of the keys from `key` up to `range_end`. One
-  // watch at a time: this ends the one before, unheard.
+  // Delivers every change of the keys in [key, range_end) from revision `from` on. Replaces the
+  // previous watch without calling its ended().
   virtual void watch(const std::string& key, const std::string& range_end, Revision from,
                      Watcher& watcher) = 0;
   virtual void unwatch() = 0;

@@ -24,7 +24,7 @@ std::string newer_than_known(std::uint32_t version) {
 
 constexpr Duration kRpcMax = std::chrono::seconds(20);
 
-// Of the lease, when its batch was made.
+// The time left of the lease when its batch was made.
 Duration left(const Event& event, Time made_at) {
   const bool is_over = event.expires_at <= made_at;
   return is_over ? Duration(1) : event.expires_at - made_at;
@@ -43,7 +43,7 @@ Follower::Follower(etcd::Client& client, const EtcdKeys& keys, const FollowerOpt
 
 Time Follower::turn(Time now, const Apply& apply) {
   if (stage_ == Stage::over) return Time::never();
-  apply_heard(apply);
+  apply_pending(apply);
   if (loaded_all_ && stage_ == Stage::loads) finish_loading();
   if (stage_ == Stage::over) return Time::never();
   if (std::exchange(must_wait_, false)) next_try_ = now + options_.retry;
@@ -51,9 +51,9 @@ Time Follower::turn(Time now, const Apply& apply) {
   if (!idle) return Time::never();
   if (now < next_try_) return next_try_;
   switch (stage_) {
-    case Stage::begins: ask_for_beginning(); break;
-    case Stage::loads: ask_for_page(); break;
-    case Stage::watching: is_in_doubt() ? ask_for_head_of_misfit() : open_watch(); break;
+    case Stage::begins: request_beginning(); break;
+    case Stage::loads: request_page(); break;
+    case Stage::watching: is_in_doubt() ? request_head() : open_watch(); break;
     case Stage::over: break;
   }
   return Time::never();
@@ -61,18 +61,18 @@ Time Follower::turn(Time now, const Apply& apply) {
 
 void Follower::stop() {
   client_.unwatch();
-  heard_.clear();
+  pending_.clear();
   stage_ = Stage::over;
 }
 
-void Follower::ask_for_beginning() {
+void Follower::request_beginning() {
   asking_ = true;
   client_.execute({.then = {etcd::get(keys_.leader), etcd::get(keys_.head), etcd::get(keys_.base),
                             etcd::get(keys_.successor)}},
-                  rpc_, [this](const Answer& answer) { take_beginning(answer); });
+                  rpc_, [this](const Answer& answer) { on_beginning(answer); });
 }
 
-void Follower::take_beginning(const Answer& answer) {
+void Follower::on_beginning(const Answer& answer) {
   asking_ = false;
   if (stage_ == Stage::over) return;
   if (!is_done(answer)) return;
@@ -87,8 +87,8 @@ void Follower::take_beginning(const Answer& answer) {
   if (!head.has_value() || !base.has_value()) {
     return lose_unreadable("the head or the base is no place");
   }
-  for (const Entry& entry : answer.found[0]) heard_.push_back({entry});
-  for (const Entry& entry : answer.found[3]) heard_.push_back({entry});
+  for (const Entry& entry : answer.found[0]) pending_.push_back({entry});
+  for (const Entry& entry : answer.found[3]) pending_.push_back({entry});
   for (const Entry& entry : answer.found[2]) base_revision_ = entry.modified;
   head_ = *head;
   base_ = *base;
@@ -97,10 +97,9 @@ void Follower::take_beginning(const Answer& answer) {
   stage_ = Stage::loads;
 }
 
-// A page of large batches over a thin line takes its time: whoever asked for it in vain waits twice
-// as long from then on.
+// A page of large batches takes long over a slow link, so each failure doubles the timeout.
 bool Follower::is_done(const Answer& answer) {
-  errors_.take(answer);
+  errors_.record(answer);
   refused_ = answer.status == Status::refused;
   if (answer.status == Status::done) return true;
   must_wait_ = true;
@@ -108,24 +107,24 @@ bool Follower::is_done(const Answer& answer) {
   return false;
 }
 
-// Up to the head, and not to the last key: whatever is behind it is nothing of the chain's.
-void Follower::ask_for_page() {
+// The page ends at the head: keys behind it are not part of the chain.
+void Follower::request_page() {
   asking_ = true;
   etcd::Operation page = etcd::get(next_key_);
   page.range_end = keys_.batch(head_) + '\0';
   page.limit = options_.page;
   page.revision = loads_at_;
-  client_.execute({.then = {page}}, rpc_, [this](const Answer& answer) { take_page(answer); });
+  client_.execute({.then = {page}}, rpc_, [this](const Answer& answer) { on_page(answer); });
 }
 
-void Follower::take_page(const Answer& answer) {
+void Follower::on_page(const Answer& answer) {
   asking_ = false;
   if (stage_ == Stage::over) return;
   if (answer.status == Status::compacted) return lose("compacted while it was read");
   if (!is_done(answer)) return;
   if (answer.store != store_) return lose(etcd::kAnotherStore);
   const std::vector<Entry>& page = answer.found.front();
-  for (const Entry& entry : page) heard_.push_back({entry});
+  for (const Entry& entry : page) pending_.push_back({entry});
   if (page.empty() || std::cmp_less(page.size(), options_.page)) {
     loaded_all_ = true;
   } else {
@@ -133,21 +132,21 @@ void Follower::take_page(const Answer& answer) {
   }
 }
 
-// All was read at one revision, so whatever is missing is so for everybody who begins now.
+// All pages were read at one revision, so a missing batch is missing for every reader.
 void Follower::finish_loading() {
   if (last_batch_ != head_) {
-    const Misfit end{
+    const UnexpectedBatch end{
         .missing = head_,
         .why = "the head is " + to_text(head_) + ", and the last batch is " + to_text(last_batch_)};
-    const Misfit misfit = misfit_.value_or(end);
-    return lose_unreadable(misfit.why, misfit.missing);
+    const UnexpectedBatch unexpected = unexpected_.value_or(end);
+    return lose_unreadable(unexpected.why, unexpected.missing);
   }
-  misfit_.reset();
+  unexpected_.reset();
   must_watch_ = true;
   stage_ = Stage::watching;
 }
 
-// From the last revision that was seen, and not behind it: of that one something may be missing.
+// Begins with the last revision seen, because some of its changes may be missing.
 void Follower::open_watch() {
   must_watch_ = false;
   stats_.watches.add();
@@ -156,7 +155,7 @@ void Follower::open_watch() {
 
 void Follower::changed(const std::vector<Change>& changes) {
   if (stage_ == Stage::over) return;
-  heard_.insert(heard_.end(), changes.begin(), changes.end());
+  pending_.insert(pending_.end(), changes.begin(), changes.end());
 }
 
 void Follower::ended(bool compacted, const std::string&) {
@@ -165,14 +164,14 @@ void Follower::ended(bool compacted, const std::string&) {
   must_watch_ = must_wait_ = true;
 }
 
-// What comes behind something that is in doubt waits until it is not.
-void Follower::apply_heard(const Apply& apply) {
+// Changes behind an unexpected batch wait until the head decides about it.
+void Follower::apply_pending(const Apply& apply) {
   if (is_in_doubt()) return;
-  const std::vector<Change> heard = std::exchange(heard_, {});
-  for (auto change = heard.begin(); change != heard.end(); ++change) {
+  const std::vector<Change> pending = std::exchange(pending_, {});
+  for (auto change = pending.begin(); change != pending.end(); ++change) {
     apply_change(*change, apply);
     if (stage_ == Stage::over) return;
-    if (is_in_doubt()) return heard_.assign(std::next(change), heard.end());
+    if (is_in_doubt()) return pending_.assign(std::next(change), pending.end());
   }
 }
 
@@ -180,14 +179,14 @@ void Follower::apply_change(const Change& change, const Apply& apply) {
   revision_ = std::max(revision_, change.entry.modified);
   if (change.entry.key == keys_.leader) return apply_leader(change);
   if (change.entry.key == keys_.successor) return apply_successor(change);
-  if (change.erased) return;  // what a snapshot has made needless
+  if (change.erased) return;  // replaced by a snapshot
   if (const auto id = keys_.batch_id_of(change.entry.key)) {
     apply_batch(*id, change.entry, apply);
   }
 }
 
 void Follower::apply_leader(const Change& change) {
-  if (change.entry.modified < leader_changed_) return;  // told again
+  if (change.entry.modified < leader_changed_) return;  // repeated
   leader_changed_ = change.entry.modified;
   if (change.erased) {
     leader_ = {};
@@ -206,9 +205,9 @@ void Follower::apply_leader(const Change& change) {
   successor_.clear();
 }
 
-// Put as the leader's key is erased, and before it; erased as that is put.
+// The successor is put just before the leader's key is erased, and erased when that is put.
 void Follower::apply_successor(const Change& change) {
-  if (change.entry.modified < leader_changed_) return;  // told again, or of a term before
+  if (change.entry.modified < leader_changed_) return;  // repeated, or of an earlier term
   successor_ = change.erased ? "" : successor_in(change.entry.value);
 }
 
@@ -219,8 +218,9 @@ void Follower::apply_batch(const BatchId& id, const Entry& entry, const Apply& a
   }
   BatchHeader header;
   std::string_view payload;
-  if (const auto misfit = misfit_in(id, entry, &header, &payload)) return take_misfit(*misfit);
-  misfit_.reset();  // the chain goes on without it
+  if (const auto unexpected = check_batch(id, entry, &header, &payload))
+    return on_unexpected(*unexpected);
+  unexpected_.reset();  // the chain continues without it
   position_ = end_of(header, payload.size());
   last_batch_ = id;
   size_ += entry.value.size();
@@ -228,61 +228,62 @@ void Follower::apply_batch(const BatchId& id, const Entry& entry, const Apply& a
   apply_events(id, header, payload, apply);
 }
 
-// Nothing, and what the batch says, if it follows the last one.
-std::optional<Follower::Misfit> Follower::misfit_in(const BatchId& id, const Entry& entry,
-                                                    BatchHeader* header,
-                                                    std::string_view* payload) const {
+// Nothing if the batch follows the last one; then `header` and `payload` are set.
+std::optional<Follower::UnexpectedBatch> Follower::check_batch(const BatchId& id,
+                                                               const Entry& entry,
+                                                               BatchHeader* header,
+                                                               std::string_view* payload) const {
   const std::uint32_t version = version_of_batch(entry.value);
   const bool readable = version <= kChainVersion && open(entry.value, header, payload);
   const bool is_base = last_batch_.is_none() && id == base_;
   if (readable && is_base) return {};
   if (readable && header->previous == last_batch_ && header->position == position_) return {};
 
-  Misfit misfit{.put_at = entry.modified, .id = id, .missing = id, .unreadable = true};
-  misfit.why = "batch " + to_text(id);
+  UnexpectedBatch unexpected{.put_at = entry.modified, .id = id, .missing = id, .unreadable = true};
+  unexpected.why = "batch " + to_text(id);
   if (version > kChainVersion) {
-    misfit.why += newer_than_known(version);
+    unexpected.why += newer_than_known(version);
   } else if (!readable) {
-    misfit.why += " is damaged";
+    unexpected.why += " is damaged";
   } else {
-    misfit.previous = header->previous;
-    if (header->previous > last_batch_) misfit.missing = header->previous;
-    misfit.why += " follows " + to_text(header->previous) + ", and the last one seen is " +
-                  to_text(last_batch_);
-    misfit.unreadable = stage_ == Stage::loads;
+    unexpected.previous = header->previous;
+    if (header->previous > last_batch_) unexpected.missing = header->previous;
+    unexpected.why += " follows " + to_text(header->previous) + ", and the last one seen is " +
+                      to_text(last_batch_);
+    unexpected.unreadable = stage_ == Stage::loads;
   }
-  return misfit;
+  return unexpected;
 }
 
-// One that names it as its predecessor shows that it is of the chain.
-void Follower::take_misfit(const Misfit& misfit) {
-  if (!misfit_.has_value()) {
-    misfit_ = misfit;
-  } else if (misfit.previous == misfit_->id) {
-    const Misfit first = *misfit_;
+// A batch that names the unexpected one as its predecessor proves that it is part of the chain.
+void Follower::on_unexpected(const UnexpectedBatch& unexpected) {
+  if (!unexpected_.has_value()) {
+    unexpected_ = unexpected;
+  } else if (unexpected.previous == unexpected_->id) {
+    const UnexpectedBatch first = *unexpected_;
     lose_unreadable(first.why, first.missing);
   }
 }
 
-// When it was put.
-void Follower::ask_for_head_of_misfit() {
+// The head at the revision of the unexpected batch.
+void Follower::request_head() {
   asking_ = true;
   etcd::Operation head = etcd::get(keys_.head);
-  head.revision = misfit_->put_at;
-  client_.execute({.then = {head}}, rpc_,
-                  [this](const Answer& answer) { take_head_of_misfit(answer); });
+  head.revision = unexpected_->put_at;
+  client_.execute({.then = {head}}, rpc_, [this](const Answer& answer) { on_head(answer); });
 }
 
-void Follower::take_head_of_misfit(const Answer& answer) {
+void Follower::on_head(const Answer& answer) {
   asking_ = false;
   if (stage_ == Stage::over) return;
   if (answer.status == Status::compacted) return lose("compacted before it was looked at");
   if (!is_done(answer)) return;
-  const Misfit misfit = *std::exchange(misfit_, {});
+  const UnexpectedBatch unexpected = *std::exchange(unexpected_, {});
   const std::vector<Entry>& head = answer.found.front();
-  const bool is_of_chain = !head.empty() && head.front().modified == misfit.put_at;
+  const bool is_of_chain = !head.empty() && head.front().modified == unexpected.put_at;
   if (!is_of_chain) return;
-  misfit.unreadable ? lose_unreadable(misfit.why, misfit.missing) : lose(misfit.why);
+  unexpected.unreadable ? lose_unreadable(unexpected.why, unexpected.missing)
+                        : lose(unexpected.why);
 }
 
 void Follower::apply_events(const BatchId& id, const BatchHeader& header, std::string_view payload,

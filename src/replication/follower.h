@@ -1,17 +1,16 @@
-// Follows the chain: loads what is there at one revision, then watches what comes.
+// Follower loads the chain at one revision, then watches for new batches.
 //
-// Completeness is checked, not assumed. What is loaded begins with the base and ends with the head;
-// every batch names its predecessor, and is passed on only if that was the last. A batch that comes
-// twice is passed over.
+// It checks completeness. A loaded chain begins with the base and ends with the head. Every batch
+// names its predecessor and is applied only if that was applied last. A repeated batch is skipped.
 //
-// What is found under the key of a batch and does not follow the last one, or cannot be read, is in
-// doubt: somebody may have put it there by hand, and it is nothing of the chain's. While loading,
-// the next that follows the last one shows that, and the end that it is not so. While watching, the
-// head does: a leader puts it with every batch, at one revision. What is of the chain and does not
-// fit ends the following for good: whoever follows begins anew, with an empty table. So does a
-// revision that was compacted before it was read.
+// A batch that does not follow the last one, or cannot be read, is unexpected: an operator may have
+// put it there by hand, and then it is not part of the chain. While loading, a later batch that
+// follows the last one proves that; the end of the chain proves the opposite. While watching, the
+// head decides: a leader puts it together with each batch, at one revision. If the unexpected batch
+// is part of the chain, the follower has failed, and the journal restarts with an empty table. A
+// revision that was compacted before it was read has the same result.
 //
-// Without a thread, and never waits: callbacks of the client's note down, turn() goes on.
+// Has no thread and never blocks: callbacks of the client update members, and turn() acts on them.
 #pragma once
 
 #include <algorithm>
@@ -38,87 +37,87 @@ struct FollowerOptions {
 
 class Follower final : private etcd::Watcher {
  public:
-  // Takes an event; false when it contradicts those before it.
+  // Applies an event; false if it contradicts those before it.
   using Apply = std::function<bool(const Event&)>;
 
-  // All outlive it.
+  // All references outlive it.
   Follower(etcd::Client& client, const EtcdKeys& keys, const FollowerOptions& options,
            ReplicationStats& stats, EtcdErrorLog& errors);
 
-  // Goes on with what there is to do, and passes on what has come. Returns when to call again
-  // unless something is heard before.
+  // Applies the received changes and sends the next request. Returns when to call again unless etcd
+  // answers before.
   Time turn(Time now, const Apply& apply);
-  // Nothing more is passed on.
+  // Applies no further events.
   void stop();
 
-  // It has come to where the watch began, and the watch is open.
+  // The chain is loaded, and the watch is open.
   bool is_current() const { return stage_ == Stage::watching; }
-  // Why it cannot go on; empty while it can.
+  // Why following has failed; empty unless it has.
   const std::string& lost() const { return lost_; }
-  // It is lost for as long as what is there stays as it is, or this program does.
+  // A new follower would fail too, unless the chain or this program is replaced.
   bool is_unreadable() const { return unreadable_; }
-  // By this batch, or because it is missing; none: by something else.
+  // The batch that is unreadable or missing; none: the cause is not a batch.
   BatchId unreadable_batch() const { return unreadable_batch_; }
 
-  // etcd's last answer was that it may not be read.
+  // etcd's last answer was that this node may not read the chain.
   bool is_refused() const { return refused_; }
 
-  // As far as it has come.
+  // As of the last applied change.
   const CurrentLeader& leader() const { return leader_; }
   // The value of its key.
   const std::string& leader_text() const { return leader_text_; }
-  // While nobody leads: to whom the last leader has handed over; empty: to whoever comes first.
+  // While no node leads: the node that the last leader has named as the next; empty: none.
   const std::string& successor() const { return successor_; }
   BatchId last_batch() const { return last_batch_; }
   Position position() const { return position_; }
   etcd::Revision revision() const { return revision_; }
-  // When the key of who leads was last heard to be put, or erased.
+  // The revision at which the leader's key was last put or erased.
   etcd::Revision leader_changed() const { return leader_changed_; }
-  // That of which the chain was loaded.
+  // The store from which the chain was loaded.
   etcd::StoreId store() const { return store_; }
   std::uint64_t size_followed() const { return size_; }
   etcd::Revision base_revision() const { return base_revision_; }
-  // The ends of the chain as it was when it was loaded.
+  // The ends of the chain when it was loaded.
   BatchId base() const { return base_; }
   BatchId head() const { return head_; }
 
-  // The watch tells too little: it is opened again.
-  void watch_again() { must_watch_ = true; }
-  // Up to there nothing was watched for that is not here: a watch that is opened again need not
-  // begin earlier, where it may have been compacted.
+  // Opens the watch again, because changes are missing.
+  void reopen_watch() { must_watch_ = true; }
+  // Everything up to `revision` was received. A reopened watch begins there, because earlier
+  // revisions may be compacted.
   void has_seen(etcd::Revision revision) { revision_ = std::max(revision_, revision); }
 
  private:
   enum class Stage : std::uint8_t { begins, loads, watching, over };
 
-  // What does not follow the last batch, or cannot be read.
-  struct Misfit {
+  // A batch that does not follow the last one, or cannot be read.
+  struct UnexpectedBatch {
     etcd::Revision put_at = 0;
     BatchId id{};
-    BatchId previous{};  // none: it cannot be read, or is the first of all
-    BatchId missing{};   // what the chain lacks: itself, or one before it
+    BatchId previous{};  // none: unreadable, or the first of the chain
+    BatchId missing{};   // the batch that the chain lacks: this one, or its predecessor
     std::string why{};
     bool unreadable = false;
   };
 
-  bool is_in_doubt() const { return stage_ == Stage::watching && misfit_.has_value(); }
-  void ask_for_head_of_misfit();
-  void take_head_of_misfit(const etcd::Answer& answer);
-  void take_misfit(const Misfit& misfit);
-  std::optional<Misfit> misfit_in(const BatchId& id, const etcd::Entry& entry, BatchHeader* header,
-                                  std::string_view* payload) const;
+  bool is_in_doubt() const { return stage_ == Stage::watching && unexpected_.has_value(); }
+  void request_head();
+  void on_head(const etcd::Answer& answer);
+  void on_unexpected(const UnexpectedBatch& unexpected);
+  std::optional<UnexpectedBatch> check_batch(const BatchId& id, const etcd::Entry& entry,
+                                             BatchHeader* header, std::string_view* payload) const;
 
-  void ask_for_beginning();
-  void take_beginning(const etcd::Answer& answer);
-  void ask_for_page();
+  void request_beginning();
+  void on_beginning(const etcd::Answer& answer);
+  void request_page();
   void finish_loading();
-  void take_page(const etcd::Answer& answer);
+  void on_page(const etcd::Answer& answer);
   bool is_done(const etcd::Answer& answer);
   void open_watch();
   void changed(const std::vector<etcd::Change>& changes) override;
   void ended(bool compacted, const std::string& why) override;
 
-  void apply_heard(const Apply& apply);
+  void apply_pending(const Apply& apply);
   void apply_change(const etcd::Change& change, const Apply& apply);
   void apply_leader(const etcd::Change& change);
   void apply_successor(const etcd::Change& change);
@@ -140,8 +139,8 @@ class Follower final : private etcd::Watcher {
   BatchId unreadable_batch_{};
   bool refused_ = false;
   Duration rpc_;
-  bool asking_ = false;     // an answer is on its way
-  bool must_wait_ = false;  // the last one was none
+  bool asking_ = false;     // a call is in flight
+  bool must_wait_ = false;  // the last call failed
   bool must_watch_ = false;
   Time next_try_{};
 
@@ -153,8 +152,8 @@ class Follower final : private etcd::Watcher {
   BatchId head_{};
   bool loaded_all_ = false;
 
-  std::vector<etcd::Change> heard_;  // and not yet passed on
-  std::optional<Misfit> misfit_;     // behind the last batch; the first
+  std::vector<etcd::Change> pending_;          // not applied yet
+  std::optional<UnexpectedBatch> unexpected_;  // the first one behind the last batch
   CurrentLeader leader_;
   std::string leader_text_;
   etcd::Revision leader_changed_ = 0;  // put, or erased

@@ -1,7 +1,6 @@
-// What is held, as a journal or a chain told it, to be told again: it serves nobody.
-//
-// An engine that follows and never leads. Its time stands at zero, so that deadlines come out as
-// they went in, by whichever clock they are.
+// HeldState rebuilds the holds from the events of a journal or a chain, and describes them as
+// events again. It is an engine that follows and never leads. Its clock stays at zero, so deadlines
+// are returned as they were applied, whatever their clock.
 #pragma once
 
 #include <algorithm>
@@ -15,25 +14,25 @@
 
 namespace lockd {
 
-// What there was to tell.
+// Counts described events.
 struct StateSummary {
   std::uint64_t holds = 0;
-  std::uint64_t of_semaphores = 0;  // among them
-  Fence largest_fence = 0;          // that may have been granted
+  std::uint64_t semaphore_holds = 0;  // included in `holds`
+  Fence largest_fence = 0;            // largest that may have been granted
 
   void add(const Event& event) {
     largest_fence = std::max(largest_fence, event.fence);
     if (event.type != Event::Type::granted) return;
     ++holds;
-    of_semaphores += event.kind == Kind::semaphore ? 1 : 0;
+    semaphore_holds += event.kind == Kind::semaphore ? 1 : 0;
   }
 };
 
 class HeldState final : private Journal {
  public:
-  using Take = std::function<void(std::span<const Event>)>;
+  using Sink = std::function<void(std::span<const Event>)>;
 
-  // Whoever is told of it grants no fence up to and including `floor`.
+  // The described state forbids fences up to and including `floor`.
   explicit HeldState(Fence floor)
       : engine_({.shards = 1,
                  .fence_floor = floor,
@@ -41,20 +40,20 @@ class HeldState final : private Journal {
                  .journal = this,
                  .sweeper = false}) {}
 
-  // False when it contradicts what came before.
+  // False if the event contradicts the ones before.
   bool apply(const Event& event) { return source_->apply(event); }
 
-  // Tells of the next few hundred keys; and at the end of what the fences have come to, which
-  // covers those of keys that nobody holds. False when that was all.
-  bool describe_some(bool from_start, const Take& take) {
-    take_ = &take;
+  // Describes the next few hundred keys; at the end the fence floor, which covers keys without
+  // holders. Returns false at the end.
+  bool describe_some(bool from_start, const Sink& sink) {
+    sink_ = &sink;
     return source_->describe_some(from_start);
   }
 
  private:
   bool recover(const std::function<void(const Event&)>&) override { return false; }
   Position append(std::span<const Event> events) override {
-    (*take_)(events);
+    (*sink_)(events);
     return 0;
   }
   void commit(Position) override {}
@@ -64,8 +63,8 @@ class HeldState final : private Journal {
 
   ManualClock clock_{Time{}};
   Source* source_ = nullptr;
-  const Take* take_ = nullptr;
-  Engine engine_;  // last: it uses all of the above
+  const Sink* sink_ = nullptr;
+  Engine engine_;  // last: it uses the members above
 };
 
 }  // namespace lockd

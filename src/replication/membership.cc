@@ -41,35 +41,35 @@ std::optional<NodeRecord> node_record_in(std::string_view text) {
 }
 
 Time Membership::turn(Time now, const NodeRecord& self) {
-  if (asking_) return Time::never();
-  const bool is_news = self.not_ready != said_not_ready_;
-  const Time due = said_at_ ? *said_at_ + (is_news ? kNewsInterval : kInterval) : now;
+  if (in_flight_) return Time::never();
+  const bool is_change = self.not_ready != put_not_ready_;
+  const Time due = put_at_ ? *put_at_ + (is_change ? kChangeInterval : kInterval) : now;
   if (now < due) return due;
-  asking_ = true;
-  said_at_ = now;
-  said_not_ready_ = self.not_ready;
+  in_flight_ = true;
+  put_at_ = now;
+  put_not_ready_ = self.not_ready;
   const std::string own = keys_.nodes + self.node;
   etcd::Operation all = etcd::get(keys_.nodes);
   all.range_end = keys_.nodes_end;
   etcd::Txn txn{.then = {etcd::get(own), etcd::put(own, to_text(self)), all}};
-  for (const auto& [key, heard] : heard_) {
-    const bool gone = now - heard.since > kSilenceMax && key != own;
+  for (const auto& [key, node] : nodes_) {
+    const bool gone = now - node.since > kSilenceMax && key != own;
     if (self.leads && gone) txn.then.push_back(etcd::erase(key));
   }
-  client_.execute(txn, patience_.deadline(),
+  client_.execute(txn, timeouts_.deadline(),
                   [this, now, incarnation = self.incarnation](const Answer& answer) {
-                    asking_ = false;
-                    tell(answer);
+                    in_flight_ = false;
+                    log_rejection(answer);
                     if (answer.status != Answer::Status::done) return;
-                    take_own(answer.found.front(), incarnation);
-                    take(answer.found.back(), now);
+                    on_own_record(answer.found.front(), incarnation);
+                    on_records(answer.found.back(), now);
                   });
   return Time::never();
 }
 
-// It is the first that a server puts, and one that may not put can never lead. Said once, until it
-// may.
-void Membership::tell(const Answer& answer) {
+// The record is the first key that a server puts, and a server that may not put can never lead.
+// Logged once, until a put succeeds.
+void Membership::log_rejection(const Answer& answer) {
   const bool refused = answer.status == Answer::Status::refused;
   why_not_written_ = refused ? "read_only" : "";
   if (answer.status == Answer::Status::no_space) why_not_written_ = "etcd_full";
@@ -82,50 +82,51 @@ void Membership::tell(const Answer& answer) {
                             keys_.prefix);
 }
 
-// Somebody who says the same again is heard of all the same: the revision is another.
-void Membership::take(const std::vector<etcd::Entry>& entries, Time now) {
-  std::map<std::string, Heard> heard;
+// A record with the same text but a newer revision counts as a sign of life.
+void Membership::on_records(const std::vector<etcd::Entry>& entries, Time now) {
+  std::map<std::string, SeenNode> nodes;
   for (const etcd::Entry& entry : entries) {
     const auto record = node_record_in(entry.value);
     if (!record) continue;
-    const auto before = heard_.find(entry.key);
-    const bool known = before != heard_.end();
+    const auto before = nodes_.find(entry.key);
+    const bool known = before != nodes_.end();
     const bool silent = known && before->second.modified == entry.modified;
-    heard[entry.key] = {*record, entry.modified, silent ? before->second.since : now,
+    nodes[entry.key] = {*record, entry.modified, silent ? before->second.since : now,
                         known && (!silent || before->second.again),
                         known ? before->second.earlier : answers_ == 0};
   }
-  heard_ = std::move(heard);
+  nodes_ = std::move(nodes);
   ++answers_;
 }
 
-// Both put over what the other has put. So what was there before this node's first record, and is
-// there again, has been put since by a server that lives; and of the two this one came later, for
-// the other found nothing of it at first.
-void Membership::take_own(const std::vector<etcd::Entry>& before, const std::string& incarnation) {
+// Two servers of one name overwrite each other's record. If the record from before this node's
+// first put appears again, a running server has put it. Of the two, this node is the later one,
+// because the other did not find a record of this node at first.
+void Membership::on_own_record(const std::vector<etcd::Entry>& before,
+                               const std::string& incarnation) {
   const auto record = before.empty() ? std::nullopt : node_record_in(before.front().value);
   if (answers_ == 0) {
     predecessor_ = record;
   } else if (record.has_value() && predecessor_.has_value()) {
     const std::string& other = record->incarnation;
-    predecessor_again_ += other != incarnation && other == predecessor_->incarnation ? 1 : 0;
+    predecessor_puts_ += other != incarnation && other == predecessor_->incarnation ? 1 : 0;
   }
 }
 
-std::optional<NodeRecord> Membership::namesake() const {
-  return predecessor_again_ >= kNamesakeSays ? predecessor_ : std::nullopt;
+std::optional<NodeRecord> Membership::name_conflict() const {
+  return predecessor_puts_ >= kConflictPuts ? predecessor_ : std::nullopt;
 }
 
 std::uint32_t Membership::version() const {
   std::uint32_t lowest = UINT32_MAX;
-  for (const auto& [key, heard] : heard_) lowest = std::min(lowest, heard.record.version);
+  for (const auto& [key, node] : nodes_) lowest = std::min(lowest, node.record.version);
   return lowest;
 }
 
-std::string Membership::who_else_is_at(const NodeRecord& self) const {
-  for (const auto& [key, heard] : heard_) {
-    const NodeRecord& other = heard.record;
-    const bool counts = heard.again && heard.earlier && other.node != self.node;
+std::string Membership::address_conflict(const NodeRecord& self) const {
+  for (const auto& [key, node] : nodes_) {
+    const NodeRecord& other = node.record;
+    const bool counts = node.again && node.earlier && other.node != self.node;
     if (counts && other.address == self.address) return other.node;
   }
   return {};
@@ -133,7 +134,7 @@ std::string Membership::who_else_is_at(const NodeRecord& self) const {
 
 std::vector<Member> Membership::members() const {
   std::vector<Member> members;
-  for (const auto& [key, heard] : heard_) members.push_back({heard.record, heard.since});
+  for (const auto& [key, node] : nodes_) members.push_back({node.record, node.since});
   return members;
 }
 

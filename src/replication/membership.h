@@ -1,8 +1,7 @@
-// Who is in a cluster, for people who look at it and operate it. Each node says now and then how it
-// is, under a key of its own, and reads what the others say. Nothing that is promised depends on
-// it.
+// The nodes of a cluster and their state, for operators. Every node puts a record under its own key
+// each second, and reads the records of the others. No guarantee depends on them.
 //
-// Without a thread, and never waits: callbacks of the client's note down, turn() goes on.
+// Has no thread and never blocks: callbacks of the client update members, and turn() acts on them.
 #pragma once
 
 #include <cstdint>
@@ -15,23 +14,23 @@
 
 #include "lockd/journal.h"
 #include "replication/etcd_client.h"
-#include "replication/patience.h"
 #include "replication/records.h"
+#include "replication/rpc_timeouts.h"
 #include "replication/telemetry.h"
 
 namespace lockd {
 
-// What a node says of itself.
+// The state of a node, as the node itself reports it.
 struct NodeRecord {
   std::string node{};
   std::string address{};  // for clients
   bool leads = false;
-  Position applied = 0;                   // how far along the chain it is
-  std::uint64_t behind = 0;               // changes that etcd had and it did not
-  std::uint32_t version = kChainVersion;  // the latest that it reads
-  std::string program{};                  // its release; empty: it does not say
+  Position applied = 0;                   // position in the chain
+  std::uint64_t behind = 0;               // changes in etcd that it has not applied
+  std::uint32_t version = kChainVersion;  // the latest that it can read
+  std::string program{};                  // its release; empty: unknown
   std::string not_ready{};                // why it could not lead; empty: it could
-  std::string incarnation{};              // of its journal; empty: it does not say
+  std::string incarnation{};              // its journal's; empty: unknown
 
   bool is_ready() const { return not_ready.empty(); }
 
@@ -43,72 +42,73 @@ std::optional<NodeRecord> node_record_in(std::string_view text);
 
 struct Member {
   NodeRecord record;
-  Time heard{};  // last
+  Time last_seen{};
 };
 
 class Membership {
  public:
   static constexpr Duration kInterval = std::chrono::seconds(1);
-  // But whether it could lead, nearly as soon as that is otherwise.
-  static constexpr Duration kNewsInterval = kInterval / 10;
-  // Whoever has said nothing for so long is taken off.
+  // Interval after a change of readiness.
+  static constexpr Duration kChangeInterval = kInterval / 10;
+  // A node that was silent for this long is removed.
   static constexpr Duration kSilenceMax = std::chrono::minutes(1);
-  // Nobody hands over to one that has said nothing for so long.
-  static constexpr Duration kLately = 5 * kInterval;
+  // A leader hands over only to a node whose record is not older than this.
+  static constexpr Duration kRecent = 5 * kInterval;
 
-  // A namesake is one that has said something so often since this node did. Once may be the last
-  // that an earlier life has sent, and came late.
-  static constexpr int kNamesakeSays = 3;
+  // Another server has this node's name if it put the record this often since this node did. A
+  // single put may be a late one of this server's previous incarnation.
+  static constexpr int kConflictPuts = 3;
 
-  // Both outlive it.
-  Membership(etcd::Client& client, const EtcdKeys& keys, const Patience& patience, ClusterLog log)
-      : client_(client), keys_(keys), patience_(patience), log_(std::move(log)) {}
+  // All references outlive it.
+  Membership(etcd::Client& client, const EtcdKeys& keys, const RpcTimeouts& timeouts,
+             ClusterLog log)
+      : client_(client), keys_(keys), timeouts_(timeouts), log_(std::move(log)) {}
 
-  // Says what there is to say of this node, and returns when to call again.
+  // Puts this node's record when it is due, and returns when to call again.
   Time turn(Time now, const NodeRecord& self);
 
-  // As of the last answer, by their names. Changes with the number of answers.
+  // As of the last answer, ordered by name. Changes only when answers() does.
   std::vector<Member> members() const;
   std::uint64_t answers() const { return answers_; }
-  // The latest that all who were heard of read.
+  // The latest version that all known nodes can read.
   std::uint32_t version() const;
-  // Another node that said before this one did that it is reached at that address, and still does;
-  // empty: none. Of two, one alone is told of the other: the one that came later.
-  std::string who_else_is_at(const NodeRecord& self) const;
-  // Another server that was called as this one is before this one said anything, and still is. Not
-  // one that has ended since, nor an earlier life of this one. Nothing: there is none.
-  std::optional<NodeRecord> namesake() const;
-  // Why the last that it said did not come to be there: "read_only", without the right to write, or
-  // "etcd_full". Empty: it did, or nobody knows.
+  // A node that reported this node's address before this node did, and still reports it; empty:
+  // none. If two servers have one address, only the later one sees a conflict.
+  std::string address_conflict(const NodeRecord& self) const;
+  // A server that had this node's name before this node put its first record, and still uses it.
+  // Not one that has ended since, nor an earlier incarnation of this server.
+  std::optional<NodeRecord> name_conflict() const;
+  // Why etcd rejected the last record: "read_only", without the right to write, or "etcd_full".
+  // Empty: it did not, or the answer is unknown.
   std::string_view why_not_written() const { return why_not_written_; }
 
  private:
-  struct Heard {
+  struct SeenNode {
     NodeRecord record;
     etcd::Revision modified = 0;
     Time since{};
-    bool again = false;    // it was heard of more than once
-    bool earlier = false;  // it was there before this node had said anything
+    bool again = false;    // its record changed since it was first read
+    bool earlier = false;  // its record is older than this node's first
   };
 
-  void take(const std::vector<etcd::Entry>& entries, Time now);
-  void take_own(const std::vector<etcd::Entry>& before, const std::string& incarnation);
-  void tell(const etcd::Answer& answer);
+  void on_records(const std::vector<etcd::Entry>& entries, Time now);
+  void on_own_record(const std::vector<etcd::Entry>& before, const std::string& incarnation);
+  void log_rejection(const etcd::Answer& answer);
 
   etcd::Client& client_;
   const EtcdKeys& keys_;
-  const Patience& patience_;
+  const RpcTimeouts& timeouts_;
   const ClusterLog log_;
-  bool asking_ = false;
+  bool in_flight_ = false;
   bool refused_ = false;
   std::uint64_t answers_ = 0;
-  std::optional<Time> said_at_{};
-  std::string said_not_ready_;
+  std::optional<Time> put_at_{};
+  std::string put_not_ready_;
   std::string_view why_not_written_{};
-  std::map<std::string, Heard> heard_;  // by key
-  // What was under its own key before it put anything there, and how often that was put again.
+  std::map<std::string, SeenNode> nodes_;  // by key
+  // The record under this node's key before its first put, and how often that was put again.
   std::optional<NodeRecord> predecessor_{};
-  int predecessor_again_ = 0;
+  int predecessor_puts_ = 0;
 };
 
 }  // namespace lockd

@@ -37,7 +37,7 @@ TEST(NodeRecord, ComesBackAsItWasWritten) {
   }
 }
 
-// What is not said is taken from what is: nobody is alarmed for as long as an upgrade takes.
+// Missing fields are derived from others, so an upgrade causes no alarms.
 TEST(NodeRecord, OfAnOlderServerIsReadAsFarAsItGoes) {
   const auto caught_up = node_record_in("node=a\naddress=b\nleads=0\napplied=1\nbehind=0\n");
   EXPECT_TRUE(caught_up->is_ready());
@@ -52,13 +52,13 @@ class MembershipTest : public testing::Test {
     Node(etcd::ModelEtcd& etcd, const EtcdKeys& keys, const std::string& name)
         : record(record_of(name)),
           client(etcd.connect()),
-          membership(*client, keys, patience,
+          membership(*client, keys, timeouts,
                      [this](Severity, std::string_view line) { log.emplace_back(line); }) {}
 
     NodeRecord record;
     std::unique_ptr<etcd::ModelEtcd::Connection> client;
     std::vector<std::string> log;
-    const Patience patience{100ms, 100ms};
+    const RpcTimeouts timeouts{100ms, 100ms};
     Membership membership;
   };
 
@@ -90,14 +90,14 @@ TEST_F(MembershipTest, TellsEachOfAll) {
   EXPECT_EQ(names(a_), (std::vector<std::string>{"a", "b"}));
   EXPECT_EQ(names(b_), (std::vector<std::string>{"a", "b"}));
   EXPECT_EQ(b_.membership.members().front().record, record_of("a"));
-  EXPECT_LE(etcd_.now() - b_.membership.members().front().heard, 2s);
+  EXPECT_LE(etcd_.now() - b_.membership.members().front().last_seen, 2s);
 }
 
 TEST_F(MembershipTest, SaysHowLongANodeIsSilentAndForgetsItInTheEnd) {
   run(3s, {&a_, &b_});
   run(30s, {&a_});
   ASSERT_EQ(names(a_), (std::vector<std::string>{"a", "b"}));
-  EXPECT_GT(etcd_.now() - a_.membership.members().back().heard, 25s);
+  EXPECT_GT(etcd_.now() - a_.membership.members().back().last_seen, 25s);
   run(40s, {&a_});
   EXPECT_EQ(names(a_), std::vector<std::string>{"a"});
   EXPECT_EQ(etcd_.store.find(keys_.nodes + "b"), nullptr);  // a leads: it has cleaned up
@@ -124,13 +124,13 @@ TEST_F(MembershipTest, KnowsTheLatestVersionThatAllRead) {
   EXPECT_EQ(a_.membership.version(), 2u);
 }
 
-// Else whoever is started with an address by mistake would end the server that has it.
+// Otherwise a server that is started with a wrong address would stop the server that owns it.
 TEST_F(MembershipTest, OfTwoAtOneAddressTheLaterIsToldAlone) {
   b_.record.address = a_.record.address;
   run(3s, {&a_});
   run(5s, {&a_, &b_});
-  EXPECT_EQ(a_.membership.who_else_is_at(a_.record), "");
-  EXPECT_EQ(b_.membership.who_else_is_at(b_.record), "a");
+  EXPECT_EQ(a_.membership.address_conflict(a_.record), "");
+  EXPECT_EQ(b_.membership.address_conflict(b_.record), "a");
 }
 
 // It may have been this server, under another name.
@@ -138,7 +138,7 @@ TEST_F(MembershipTest, AServerThatIsGoneIsAtNoAddress) {
   b_.record.address = a_.record.address;
   run(1s, {&b_});
   run(5s, {&a_});
-  EXPECT_EQ(a_.membership.who_else_is_at(a_.record), "");
+  EXPECT_EQ(a_.membership.address_conflict(a_.record), "");
 }
 
 // They put over each other's records. Of one that is older, the record does not say which it is.
@@ -151,15 +151,15 @@ TEST_F(MembershipTest, OfTwoOfOneNameTheLaterIsToldAlone) {
     second.record.incarnation = "2";
     run(3s, {&first});
     run(10s, {&first, &second});
-    EXPECT_FALSE(first.membership.namesake().has_value());
-    ASSERT_TRUE(second.membership.namesake().has_value()) << "of '" << incarnation << "'";
-    EXPECT_EQ(second.membership.namesake()->address, "first:1");
+    EXPECT_FALSE(first.membership.name_conflict().has_value());
+    ASSERT_TRUE(second.membership.name_conflict().has_value()) << "of '" << incarnation << "'";
+    EXPECT_EQ(second.membership.name_conflict()->address, "first:1");
     run(1s, {});
     etcd_.store.execute({.then = {etcd::erase(keys_.nodes + "n")}});
   }
 }
 
-// Whatever of its last life comes late.
+// Its puts may arrive late.
 TEST_F(MembershipTest, AnEarlierLifeIsNoOtherServer) {
   a_.record.incarnation = "1";
   run(3s, {&a_});
@@ -170,7 +170,7 @@ TEST_F(MembershipTest, AnEarlierLifeIsNoOtherServer) {
   run(5s, {&again});
   etcd_.store.execute({.then = {etcd::put(keys_.nodes + "a", to_text(a_.record))}});
   run(5s, {&again});
-  EXPECT_FALSE(again.membership.namesake().has_value());
+  EXPECT_FALSE(again.membership.name_conflict().has_value());
 }
 
 TEST_F(MembershipTest, PassesOverWhatItCannotRead) {

@@ -40,7 +40,7 @@ class OperatedCluster : public testing::Test {
                                                int ranks_below) {
       ReplicatedJournalOptions options;
       options.cluster = "t";
-      options.self = {.incarnation = name + '-' + std::to_string(++cluster.lives_),
+      options.self = {.incarnation = name + '-' + std::to_string(++cluster.incarnations_),
                       .node = name,
                       .address = name + ":1",
                       .policy = "same"};
@@ -125,7 +125,7 @@ class OperatedCluster : public testing::Test {
     EXPECT_EQ(get(keys_.base), to_text(n1->journal.base()));
     // It waits for less time than it would have without the snapshot.
     ASSERT_TRUE(run_both([&] { return !n2->journal.over().empty(); }, 2 * kBeat));
-    EXPECT_EQ(n2->journal.over(), "what could not be read is needed no more");
+    EXPECT_EQ(n2->journal.over(), "the unreadable part of the chain is needed no more");
     n2 = start("n2");
     ASSERT_TRUE(run_both([&] { return n2->journal.has_caught_up(); }));
     run_for({n1.get(), n2.get()}, kBeat);
@@ -145,7 +145,7 @@ class OperatedCluster : public testing::Test {
 
   const EtcdKeys keys_{"t"};
   std::vector<std::string> log_;
-  int lives_ = 0;
+  int incarnations_ = 0;
   etcd::ModelEtcd etcd_{1, etcd::kNoFaults};
   ModelClock clock_{etcd_};
 };
@@ -168,7 +168,7 @@ TEST_F(OperatedCluster, WhoIsNamedLeadsNext) {
   EXPECT_EQ(get(keys_.successor), "") << "it counts for one hand-over";
 }
 
-// Of those who are left one leads, when it had its time.
+// One of the other nodes leads after the named node had its time.
 TEST_F(OperatedCluster, WhoIsNamedAndDeadIsNotWaitedForForEver) {
   const NodePtr n1 = start("n1");
   const NodePtr n2 = start("n2");
@@ -232,7 +232,7 @@ TEST_F(OperatedCluster, WhoSaysThatItCouldNotLeadIsNotHandedOverTo) {
   const NodePtr n1 = start("n1");
   settle({n1.get()});
   put(keys_.nodes + "n2", to_text(NodeRecord{.node = "n2", .not_ready = "unreadable"}));
-  for (const char* node : {"n2", "nobody"}) {
+  for (const char* node : {"n2", "n9"}) {
     ASSERT_TRUE(n1->journal.transfer(node));
     run_for({n1.get()}, kDetect);
     EXPECT_TRUE(n1->journal.is_leading() && n1->journal.is_certain());
@@ -270,7 +270,7 @@ TEST_F(OperatedCluster, ASnapshotLetsAServerGoOnThatCannotReadABatch) {
   expect_to_go_on_after([&](const std::string& batch) { put(batch, "no batch"); });
 }
 
-// To begin anew at once would be for nothing: it is missing still.
+// Restarting at once would not help: the batch is still missing.
 TEST_F(OperatedCluster, ASnapshotLetsAServerGoOnThatABatchIsMissingFor) {
   expect_to_go_on_after(
       [&](const std::string& batch) { etcd_.store.execute({.then = {etcd::erase(batch)}}); });

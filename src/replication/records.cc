@@ -14,7 +14,7 @@ namespace {
 constexpr std::size_t kDigits = 16;
 
 constexpr std::string_view kMark = "LkB";
-constexpr std::size_t kChecked = 8;  // what the CRC is of begins here
+constexpr std::size_t kChecked = 8;  // the CRC covers the bytes from here on
 
 std::string to_hex(std::uint64_t number) {
   std::string text(kDigits, '0');
@@ -28,7 +28,7 @@ bool from_hex(std::string_view text, std::uint64_t* number) {
   return error == std::errc() && end == text.data() + text.size();
 }
 
-// The first key behind all that begin with `prefix`.
+// The end of the range of keys that begin with `prefix`.
 std::string end_of(std::string prefix) {
   ++prefix.back();
   return prefix;
@@ -109,7 +109,7 @@ std::optional<LeaderRecord> leader_record_in(std::string_view text) {
   if (!take_line(text, "node=", &record.node)) return {};
   if (!take_line(text, "address=", &record.address)) return {};
   if (!take_line(text, "policy=", &record.policy)) return {};
-  take_line(text, "http=", &record.http);  // an older version does not say it
+  take_line(text, "http=", &record.http);  // older versions do not have it
   record.version = version_of_record(text);
   return record;
 }

@@ -1,15 +1,15 @@
-// What a cluster keeps in etcd: under which keys, and how batches and who leads are written there.
+// The keys and records of a cluster in etcd.
 //
-//   /<cluster>/w/leader             who leads; the revision at which it was put is the epoch
+//   /<cluster>/w/leader             the leader's record; the revision of its put is the epoch
 //   /<cluster>/w/j/<epoch>/<seq>    a batch
-//   /<cluster>/w/successor          to whom the last leader has handed over, until somebody leads
-//   /<cluster>/head                 the place of the last batch
-//   /<cluster>/base                 the place of the first that is needed
+//   /<cluster>/w/successor          the node that the last leader named as the next, until one
+//   leads
+//   /<cluster>/head                 the id of the last batch
+//   /<cluster>/base                 the id of the first batch that is needed
 //   /<cluster>/beat                 the heartbeat of an idle leader
-//   /<cluster>/nodes/<node>         what each node says of itself
+//   /<cluster>/nodes/<node>         the state of each node
 //
-// Numbers are 16 hexadecimal digits, so that the order of the keys is that of the chain. Only `w/`
-// is watched.
+// Numbers are 16 hexadecimal digits, so keys sort in the order of the chain. Nodes watch only `w/`.
 #pragma once
 
 #include <compare>
@@ -25,7 +25,7 @@
 
 namespace lockd {
 
-// Where a batch stands in the chain.
+// The place of a batch in the chain.
 struct BatchId {
   std::uint64_t epoch = 0;
   std::uint64_t seq = 0;
@@ -43,10 +43,10 @@ struct EtcdKeys {
   explicit EtcdKeys(const std::string& cluster);
 
   std::string batch(const BatchId& id) const { return batches + to_text(id); }
-  // Of a batch's key; nothing for any other.
+  // The id in a batch's key; nothing for other keys.
   std::optional<BatchId> batch_id_of(std::string_view key) const;
 
-  const std::string prefix;  // of all
+  const std::string prefix;  // of all keys
   const std::string leader;
   const std::string successor;
   const std::string head;
@@ -60,11 +60,11 @@ struct EtcdKeys {
   const std::string nodes_end;
 };
 
-// Of batches and of the leader's record. All from 1 up to this one are read. A leader writes the
-// latest that every server of the cluster reads, so that they can be replaced one after the other.
+// The version of batches and of the leader's record. This program reads all versions up to it. A
+// leader writes the latest version that every node can read, so nodes can be upgraded one by one.
 inline constexpr std::uint32_t kChainVersion = 1;
 
-// What AppendBuffer leaves free in front of each chunk.
+// AppendBuffer leaves this much free in front of each chunk.
 inline constexpr std::size_t kBatchHeaderSize = kFrameHeaderSize;
 static_assert(kBatchHeaderSize == 48);
 
@@ -75,40 +75,40 @@ static_assert(kBatchHeaderSize == 48);
 //   8  u64  predecessor's epoch   32  u64  the leader's time
 //                                 40       zeros
 //
-// Every batch names its predecessor, so a reader that missed one knows. The first of an epoch has
-// no events: it says where the epoch begins.
+// Every batch names its predecessor, so a reader detects a missing one. The first batch of an epoch
+// has no events and marks the beginning of the epoch.
 struct BatchHeader {
   std::uint32_t version = kChainVersion;  // a digit
-  BatchId previous{};                     // none: it is the first of all
+  BatchId previous{};                     // none: it is the first of the chain
   Position position = 0;                  // of its first event, over all epochs
-  // When it was made, by the clock of its deadlines. Whoever leads next does so later: a lease that
-  // lasts from then for what was left of it now does not end early.
+  // The time at which the batch was made, by the clock of its deadlines. The next leader leads
+  // later, so a lease that keeps the time that was left of it then does not end early.
   Time made_at{};
 };
 
-// Where the next one begins. An empty batch counts as one, so that there is a position behind it.
+// The position of the next batch. An empty batch counts as one.
 inline Position end_of(const BatchHeader& header, std::size_t payload_size) {
   return header.position + (payload_size == 0 ? 1 : payload_size);
 }
 
-// Fills in the header at the front of `bytes`, behind which the events are.
+// Writes the header in front of the events in `bytes`.
 void seal(const BatchHeader& header, std::string& bytes);
 
-// False when it is no batch, of a version that is not known, or damaged. Else `payload` points into
-// `bytes`.
+// False if `bytes` is not a batch, of an unknown version, or damaged. Otherwise `payload` points
+// into `bytes`.
 bool open(std::string_view bytes, BatchHeader* header, std::string_view* payload);
-// As it begins; 0 when it is no batch.
+// The version in the header; 0 if `bytes` is not a batch.
 std::uint32_t version_of_batch(std::string_view bytes);
 
-// Who leads, as the value of the leader's key. As all records in etcd it is lines of
-// "<name>=<value>", in a fixed order: whoever looks with etcdctl can read them. Lines that a later
-// version adds behind them are passed over.
+// The value of the leader's key. Like all records in etcd it consists of lines "<name>=<value>" in
+// a fixed order, which an operator can read with etcdctl. Lines that a later version adds at the
+// end are ignored.
 struct LeaderRecord {
   std::string incarnation;  // of one journal of one process; random
   std::string node;
   std::string address;  // for clients
-  std::string policy;   // the settings that are in force while it leads: shared_settings.h
-  std::string http{};   // for clients, over HTTP; empty: not there, or not known
+  std::string policy;   // the settings in force while it leads: shared_settings.h
+  std::string http{};   // for clients, over HTTP; empty: none, or unknown
   std::uint32_t version = kChainVersion;
 
   friend bool operator==(const LeaderRecord&, const LeaderRecord&) = default;
@@ -116,22 +116,22 @@ struct LeaderRecord {
 
 std::string to_text(const LeaderRecord& record);
 std::optional<LeaderRecord> leader_record_in(std::string_view text);
-// Of a record's text, by the line that says it. One without is of version 1.
+// The version in a record's text; 1 if there is none.
 std::uint32_t version_of_record(std::string_view text);
-// The value of the line "<name><value>" that later versions have, wherever it is.
+// The value of an optional line "<name><value>", at any place.
 std::optional<std::string_view> line_of(std::string_view text, std::string_view name);
 
-// Who is to lead next, as the value of the successor's key: its node. Empty: nobody in particular.
+// The value of the successor's key: the node that is to lead next.
 std::string successor_text(const std::string& node);
 std::string successor_in(std::string_view text);
 
-// The one in force; of nobody when `epoch` is 0.
+// No node leads if `epoch` is 0.
 struct CurrentLeader {
   etcd::Revision epoch = 0;
   LeaderRecord record{};
 };
 
-// Takes the line "<name><value>" from the front of `text`. False if another is there.
+// Removes the line "<name><value>" from the front of `text`. False if it begins with another line.
 inline bool take_line(std::string_view& text, std::string_view name, std::string* value) {
   const std::size_t end = text.find('\n');
   if (end == std::string_view::npos || !text.starts_with(name)) return false;

@@ -16,14 +16,14 @@ using Status = Answer::Status;
 namespace {
 
 constexpr std::uint64_t kJitterNs = 50'000'000;
-constexpr int kLooksBehindMax = 4;
-// When a member of etcd dies the others need so long to agree, with its usual settings, and nobody
-// else can lead before they do: who waits is kept, but not for much longer than detect.
+constexpr int kObservationsBehindMax = 4;
+// With default settings etcd's members need this long to elect a leader after one of them died, and
+// no other node can lead before. Waiting clients stay connected for that, within a limit.
 constexpr Duration kElectionAtEtcd = std::chrono::seconds(2);
 constexpr Duration kBeyondDetectMax = std::chrono::milliseconds(800);
 constexpr Duration kBetweenMeasures = std::chrono::seconds(10);
-constexpr Duration kBetweenComplaints = std::chrono::minutes(10);
-// After something in the chain that cannot be read: doubled each time.
+constexpr Duration kBetweenWarnings = std::chrono::minutes(10);
+// The pause before an unreadable chain is read again; it doubles each time.
 constexpr Duration kReadAgainMin = std::chrono::seconds(1);
 constexpr Duration kReadAgainMax = std::chrono::minutes(1);
 
@@ -33,7 +33,7 @@ etcd::Operation get_key_only(const std::string& key) {
   return get;
 }
 
-// What its own record says of detect is what it counts on.
+// The leader's record has to contain the detect that the leader depends on.
 ReplicatedJournalOptions with_whole_policy(ReplicatedJournalOptions options) {
   std::string& policy = options.self.policy;
   if (!policy.empty()) policy += ' ';
@@ -51,17 +51,17 @@ ReplicatedJournal::ReplicatedJournal(etcd::Client& client, const Clock& clock,
       keys_(options_.cluster),
       stats_(options_.stats != nullptr ? *options_.stats : own_stats_),
       errors_(options_.log),
-      patience_(options_.rpc, options_.detect),
+      timeouts_(options_.rpc, options_.detect),
       settings_(options_.self.policy),
       detect_(options_.detect),
       follower_(client, keys_,
-                {.rpc = patience_.deadline(), .retry = options_.retry, .page = options_.page},
+                {.rpc = timeouts_.deadline(), .retry = options_.retry, .page = options_.page},
                 stats_, errors_),
       detector_(options_.detect),
-      membership_(client, keys_, patience_, options_.log),
-      compaction_(client, keys_, patience_, stats_, options_.log),
-      chance_(options_.seed) {
-  stats_.lives.add();
+      membership_(client, keys_, timeouts_, options_.log),
+      compaction_(client, keys_, timeouts_, stats_, options_.log),
+      jitter_(options_.seed) {
+  stats_.starts.add();
 }
 
 ReplicatedJournal::~ReplicatedJournal() = default;
@@ -95,9 +95,9 @@ bool ReplicatedJournal::is_behind() const noexcept {
 bool ReplicatedJournal::is_cut_off() const noexcept {
   const std::uint64_t certain_until = certain_until_ns_.load(std::memory_order_acquire);
   const Duration detect = options_.detect;
-  const Duration patience = std::max(detect, std::min(kElectionAtEtcd, detect + kBeyondDetectMax));
-  // It was certain for the first four fifths of detect.
-  return certain_until != 0 && clock_.now() >= Time{certain_until} + patience - detect * 4 / 5;
+  const Duration allowance = std::max(detect, std::min(kElectionAtEtcd, detect + kBeyondDetectMax));
+  // It is certain for the first four fifths of detect.
+  return certain_until != 0 && clock_.now() >= Time{certain_until} + allowance - detect * 4 / 5;
 }
 
 std::size_t ReplicatedJournal::waiting() const noexcept {
@@ -137,7 +137,7 @@ NodeRecord ReplicatedJournal::self() const {
           .incarnation = options_.self.incarnation};
 }
 
-// As every server of the cluster can read it.
+// In a version that every known node can read.
 LeaderRecord ReplicatedJournal::candidate() const {
   LeaderRecord record = options_.self;
   record.version = std::min(kChainVersion, membership_.version());
@@ -155,11 +155,11 @@ BatchId ReplicatedJournal::head() const {
 Duration ReplicatedJournal::turn() {
   const Time now = clock_.now();
   Time next = Time::never();
-  if (!term_.has_value() && resigns_.load(std::memory_order_acquire)) end("it was asked to stop");
+  if (!term_.has_value() && resigns_.load(std::memory_order_acquire)) end("this server stops");
   if (over_.empty()) next = term_.has_value() ? lead(now) : follow(now);
-  tell_of_slowness(now);
+  warn_if_slow(now);
   if (over_.empty()) next = std::min({next, membership_.turn(now, self()), measure_store(now)});
-  tell_progress();
+  notify_progress();
   if (next == Time::never()) return Duration::max();
   return next > now ? next - now : Duration::zero();
 }
@@ -185,18 +185,18 @@ Time ReplicatedJournal::follow(Time now) {
   }
   if (is_refused_here()) return next;
   if (leader.epoch != 0 && leader.epoch != followed_) {
-    tell_whom_it_follows(leader);
+    log_leader(leader);
     follow_settings_of(leader);
   }
   note_lag(newest_, now);
   if (!std::exchange(rights_checked_, true)) {
     compaction_.check_rights(follower_.revision(), now);
   }
-  look(now);
-  return std::min({next, next_look(), stand_for_election(now)});
+  observe(now);
+  return std::min({next, next_observation(), stand_for_election(now)});
 }
 
-// Nothing will have changed in a moment, unless somebody acts: a snapshot makes it needless.
+// The chain stays unreadable until an operator acts: a snapshot replaces the unreadable part.
 Time ReplicatedJournal::wait_unreadable(Time now) {
   if (!reads_again_at_.has_value()) {
     stats_.unreadable.add();
@@ -209,40 +209,40 @@ Time ReplicatedJournal::wait_unreadable(Time now) {
                      "; this server can neither follow nor lead, and reads it again in " +
                      std::to_string(std::chrono::duration_cast<seconds>(pause).count()) + " s");
   }
-  look(now);
+  observe(now);
   const BatchId batch = follower_.unreadable_batch();
   const bool is_needless = !batch.is_none() && seen_base_ > batch;
-  if (is_needless) end("what could not be read is needed no more");
-  if (now >= *reads_again_at_) end("what could not be read is read again");
-  return std::min(*reads_again_at_, next_look());
+  if (is_needless) end("the unreadable part of the chain is needed no more");
+  if (now >= *reads_again_at_) end("the unreadable chain is read again");
+  return std::min(*reads_again_at_, next_observation());
 }
 
-// Another server is where this one says it is, or is called as this one is.
+// Another server has this one's address or name.
 bool ReplicatedJournal::is_refused_here() {
-  const std::string other = membership_.who_else_is_at(self());
-  const auto namesake = membership_.namesake();
-  if (other.empty() && !namesake.has_value()) return false;
+  const std::string other = membership_.address_conflict(self());
+  const auto conflict = membership_.name_conflict();
+  if (other.empty() && !conflict.has_value()) return false;
   refused_ = true;
   if (!other.empty()) {
     end("another server, " + other + ", says that clients reach it at " + options_.self.address +
         ", as this one does (--advertise-addr)");
   } else {
-    end("another server, which clients reach at " + namesake->address + ", is called " +
+    end("another server, which clients reach at " + conflict->address + ", is called " +
         options_.self.node + ", as this one is (--node-id, or else --advertise-addr)");
   }
   return true;
 }
 
-// They are in force until another leads, also when this one is dead or has handed over. What
-// matters here is detect: this leader relies on nobody waiting for less. It is looked at anew at
-// once, as the next look was due when the last one's detect said.
+// The leader's settings are in force until another leads, also after it has died or handed over.
+// The leader depends on it that no standby waits for less than its detect. The next observation is
+// made at once, because it was scheduled by the detect of the last leader.
 void ReplicatedJournal::follow_settings_of(const CurrentLeader& leader) {
   followed_ = leader.epoch;
   settings_ = leader.record.policy;
   detect_ = detect_in(settings_);
   detector_.use(detect_);
-  patience_.use(detect_);
-  next_look_ = {};
+  timeouts_.use(detect_);
+  next_observation_at_ = {};
   if (!shared_settings_in(settings_).has_value()) {
     options_.log(Severity::warning, "cluster: the settings of the leader, " + leader.record.node +
                                         ", are not understood: " + settings_);
@@ -254,13 +254,13 @@ void ReplicatedJournal::follow_settings_of(const CurrentLeader& leader) {
                                       to_text(differing, "here"));
 }
 
-void ReplicatedJournal::tell_whom_it_follows(const CurrentLeader& leader) {
+void ReplicatedJournal::log_leader(const CurrentLeader& leader) {
   options_.log(Severity::info, "cluster: follows " + leader.record.node + " at " +
                                    leader.record.address + ", epoch " +
                                    std::to_string(leader.epoch));
 }
 
-// etcd was at `newest` when it was last looked at.
+// The chain was at `newest` at the last observation.
 void ReplicatedJournal::note_lag(etcd::Revision newest, Time now) {
   if (follower_.revision() >= newest_) {
     newest_ = newest;
@@ -269,40 +269,41 @@ void ReplicatedJournal::note_lag(etcd::Revision newest, Time now) {
   if (follower_.revision() < newest_ && !lags_since_.has_value()) lags_since_ = now;
 }
 
-// One at a time. An answer that comes too late to count still tells how slow etcd is.
-void ReplicatedJournal::look(Time now) {
-  if (looks_since_.has_value() && now >= *looks_since_ + detect_ / 2) {
-    looks_since_.reset();
-    detector_.saw_nothing();
-    client_.ask_another();
+// One observation is in flight at a time. A late answer still counts for the latency of etcd.
+void ReplicatedJournal::observe(Time now) {
+  if (observing_since_.has_value() && now >= *observing_since_ + detect_ / 2) {
+    observing_since_.reset();
+    detector_.reset();
+    client_.switch_member();
   }
-  if (looks_since_.has_value() || now < next_look_) return;
-  looks_since_ = now;
-  next_look_ = now + detect_ / 5;
+  if (observing_since_.has_value() || now < next_observation_at_) return;
+  observing_since_ = now;
+  next_observation_at_ = now + detect_ / 5;
   client_.execute({.then = {get_key_only(keys_.leader), etcd::get(keys_.head),
                             get_key_only(keys_.heartbeat), etcd::get(keys_.base)}},
-                  patience_.deadline(),
-                  [this, now, known = std::max(looked_at_, follower_.revision())](
-                      const Answer& answer) { take_look(answer, now, known); });
+                  timeouts_.deadline(),
+                  [this, now, known = std::max(observed_revision_, follower_.revision())](
+                      const Answer& answer) { on_observation(answer, now, known); });
 }
 
-// etcd never goes back, whichever of its members is asked: a look is at least at what was known
-// when it was sent. And of two puts of the leader's key the watch has told of the earlier one.
-bool ReplicatedJournal::is_of_another_store(const Answer& look, etcd::Revision known) const {
-  if (look.store != follower_.store() || look.revision < known) return true;
-  if (follower_.is_unreadable()) return false;  // it may have missed whoever leads
-  const etcd::Revision leader = look.found[0].empty() ? 0 : look.found[0].front().modified;
+// etcd's revision never decreases, whichever member answers: an answer is at least as new as what
+// was known when the request was sent. And the watch delivers the puts of the leader's key in
+// order.
+bool ReplicatedJournal::is_of_another_store(const Answer& observed, etcd::Revision known) const {
+  if (observed.store != follower_.store() || observed.revision < known) return true;
+  if (follower_.is_unreadable()) return false;  // it may have missed a leader
+  const etcd::Revision leader = observed.found[0].empty() ? 0 : observed.found[0].front().modified;
   return leader > follower_.leader_changed() && leader < follower_.revision();
 }
 
-void ReplicatedJournal::take_look(const Answer& answer, Time asked, etcd::Revision known) {
-  if (answer.status == Status::done) patience_.answered(asked, clock_.now());
-  if (looks_since_ != asked) return;
-  looks_since_.reset();
-  errors_.take(answer);
-  if (answer.status != Status::done) return detector_.saw_nothing();
+void ReplicatedJournal::on_observation(const Answer& answer, Time asked, etcd::Revision known) {
+  if (answer.status == Status::done) timeouts_.record(asked, clock_.now());
+  if (observing_since_ != asked) return;
+  observing_since_.reset();
+  errors_.record(answer);
+  if (answer.status != Status::done) return detector_.reset();
   if (is_of_another_store(answer, known)) return end(etcd::kAnotherStore);
-  looked_at_ = answer.revision;
+  observed_revision_ = answer.revision;
   const auto modified = [&](std::size_t i) {
     return answer.found[i].empty() ? 0 : answer.found[i].front().modified;
   };
@@ -314,7 +315,7 @@ void ReplicatedJournal::take_look(const Answer& answer, Time asked, etcd::Revisi
   seen_base_ = place(3);
   if (follower_.is_unreadable()) return;
   const LeaderObservation observation{modified(0), modified(1), modified(2)};
-  detector_.saw(observation, asked, clock_.now());
+  detector_.observe(observation, asked, clock_.now());
   const etcd::Revision last = std::max(observation.leader, observation.head);
   behind_ = static_cast<std::uint64_t>(std::max(last - follower_.revision(), etcd::Revision{0}));
   const bool has_heard = behind_ == 0 && observation.leader == follower_.leader().epoch;
@@ -325,16 +326,16 @@ void ReplicatedJournal::take_look(const Answer& answer, Time asked, etcd::Revisi
     options_.log(Severity::info,
                  "cluster: has caught up, at revision " + std::to_string(follower_.revision()));
   }
-  looks_behind_ = has_heard ? 0 : looks_behind_ + 1;
-  if (looks_behind_ < kLooksBehindMax) return;
-  looks_behind_ = 0;
-  follower_.watch_again();
+  observations_behind_ = has_heard ? 0 : observations_behind_ + 1;
+  if (observations_behind_ < kObservationsBehindMax) return;
+  observations_behind_ = 0;
+  follower_.reopen_watch();
 }
 
 Time ReplicatedJournal::measure_store(Time now) {
   if (now < next_measure_) return next_measure_;
   next_measure_ = now + kBetweenMeasures;
-  client_.measure(patience_.deadline(), [this](const etcd::StoreSize& size) {
+  client_.measure(timeouts_.deadline(), [this](const etcd::StoreSize& size) {
     stats_.store_bytes = size.taken;
     stats_.store_bytes_needed = size.needed;
     stats_.store_quota_bytes = size.quota;
@@ -342,13 +343,13 @@ Time ReplicatedJournal::measure_store(Time now) {
   return next_measure_;
 }
 
-// A standby counts an answer within half of `detect`; a leader is certain of leading all the time
-// if it has answers within 0.6 of it. Below that, less and less works.
-void ReplicatedJournal::tell_of_slowness(Time now) {
-  const Duration takes = patience_.usual();
+// A standby accepts answers within 0.5 detect. A leader is certain all the time if answers take no
+// more than 0.6 detect.
+void ReplicatedJournal::warn_if_slow(Time now) {
+  const Duration takes = timeouts_.usual();
   if (takes <= detect_ * 2 / 5) return;
-  if (told_of_slowness_.has_value() && now < *told_of_slowness_ + kBetweenComplaints) return;
-  told_of_slowness_ = now;
+  if (slowness_logged_.has_value() && now < *slowness_logged_ + kBetweenWarnings) return;
+  slowness_logged_ = now;
   using std::chrono::milliseconds;
   const auto in_ms = [](Duration time) {
     return std::to_string(std::chrono::duration_cast<milliseconds>(time).count()) + " ms";
@@ -358,8 +359,8 @@ void ReplicatedJournal::tell_of_slowness(Time now) {
                                       in_ms(takes * 5 / 2) + " or more, on all servers");
 }
 
-// When nobody leads, or the leader that is followed is dead; then after a short delay, so that not
-// all do it at once, and those who are to lead do so first. Whether it was won, the watch tells.
+// Campaigns when no node leads or the followed leader is dead, after a short delay, so that nodes
+// do not campaign at once and preferred ones are first. The watch shows the result.
 Time ReplicatedJournal::stand_for_election(Time now) {
   const etcd::Revision epoch = follower_.leader().epoch;
   if (epoch != campaigned_in_) next_campaign_ = {};  // the last one has been decided
@@ -378,20 +379,20 @@ Time ReplicatedJournal::stand_for_election(Time now) {
   return Time::never();
 }
 
-// Whoever the last leader has named does so at once, and the others when it had its time.
+// The node that the last leader has named campaigns at once, the others after detect.
 Time ReplicatedJournal::campaign_time(etcd::Revision epoch, Time now) {
   const Time soonest = std::max(next_campaign_, now);
   const std::string& successor = epoch == 0 ? follower_.successor() : std::string();
   if (successor == options_.self.node) return soonest;
   if (successor.empty()) {
-    gives_way_since_.reset();
-  } else if (!gives_way_since_.has_value()) {
-    gives_way_since_ = now;
+    deferring_since_.reset();
+  } else if (!deferring_since_.has_value()) {
+    deferring_since_ = now;
   }
-  chance_ = chance_ * 6364136223846793005 + 1442695040888963407;
+  jitter_ = jitter_ * 6364136223846793005 + 1442695040888963407;
   Time time = soonest + options_.ranks_below * (detect_ / 5);
-  if (epoch != 0) time = time + Duration((chance_ >> 33) % kJitterNs);
-  if (gives_way_since_.has_value()) time = std::max(time, *gives_way_since_ + detect_);
+  if (epoch != 0) time = time + Duration((jitter_ >> 33) % kJitterNs);
+  if (deferring_since_.has_value()) time = std::max(time, *deferring_since_ + detect_);
   return time;
 }
 
@@ -405,32 +406,32 @@ void ReplicatedJournal::campaign(const LeaderObservation& observation) {
     txn.compare.push_back({keys_.head, observation.head});
     txn.compare.push_back({keys_.heartbeat, observation.heartbeat});
   }
-  client_.execute(txn, patience_.retry_after(), [this](const Answer& answer) {
+  client_.execute(txn, timeouts_.retry_after(), [this](const Answer& answer) {
     campaigning_ = false;
-    if (answer.status != Status::done) errors_.take(answer);  // else a look tells
+    if (answer.status != Status::done) errors_.record(answer);  // otherwise an observation logs it
   });
 }
 
-// The watch has shown that this journal was elected, and so everything before that as well.
+// The watch has delivered this node's election, and so everything before it.
 void ReplicatedJournal::begin_term() {
   behind_ = 0;
   lags_since_.reset();
-  looks_since_.reset();  // what is still answered says nothing of a leader
+  observing_since_.reset();  // a late answer must not count
   follower_.stop();
   detect_ = options_.detect;
-  patience_.use(detect_);
+  timeouts_.use(detect_);
   term_.emplace(client_, keys_,
                 TermOptions{.detect = detect_,
                             .retry = options_.retry,
                             .version = follower_.leader().record.version,
                             .leader = follower_.leader_text()},
-                patience_, stats_, errors_, follower_.leader().epoch, follower_.last_batch(),
+                timeouts_, stats_, errors_, follower_.leader().epoch, follower_.last_batch(),
                 follower_.position());
   truncation_.emplace(client_, keys_,
                       TruncationOptions{.retry = options_.retry,
                                         .batches_at_once = options_.erase_at_once,
                                         .revisions_max = options_.revisions_max},
-                      patience_, compaction_, *term_, base(), follower_.base_revision());
+                      timeouts_, compaction_, *term_, base(), follower_.base_revision());
   chain_size_ = follower_.size_followed();
 }
 
@@ -447,7 +448,7 @@ Time ReplicatedJournal::lead(Time now) {
     return Time::never();
   }
   if (leads_) {
-    if (!is_to_hand_over()) write_snapshot();  // one that is half done is left so
+    if (!is_to_hand_over()) write_snapshot();  // an unfinished snapshot is abandoned
     if (state_.load(std::memory_order_relaxed) != State::failed) {
       enter(term_->is_full() ? State::full : State::accepting);
     }
@@ -474,7 +475,7 @@ void ReplicatedJournal::open_for_clients() {
   pending_.emplace(
       AppendBufferOptions{.size_max = options_.pending_max, .payload_max = options_.batch_max},
       term_->committed());
-  // Whoever lives could not renew for as long as the last leader's detect, or more.
+  // Holders could not renew for the last leader's detect or longer.
   source_->lead(term_->committed(), std::max(detect_, detect_in(settings_)));
   leads_ = true;
   options_.log(Severity::info, "cluster: this node leads, epoch " + std::to_string(term_->epoch()));
@@ -485,9 +486,9 @@ void ReplicatedJournal::open_for_clients() {
                                    to_text(differing, "was"));
 }
 
-// The engine describes itself into the chain, between the events of everybody's work. When all of
-// that is in the chain, it replaces what came before it. One that was asked for while another is
-// under way comes after it: that one may have begun too early.
+// The engine appends a description of its state, interleaved with other events. When all of it is
+// in the chain, it replaces the batches before. A snapshot that is requested while another is
+// written follows it, because that one may have begun too early.
 void ReplicatedJournal::write_snapshot() {
   const std::uint64_t sent = term_->sent_size();
   const std::uint64_t size_max = std::max(options_.snapshot_after, 2 * snapshot_size_);
@@ -536,7 +537,7 @@ void ReplicatedJournal::end(const std::string& why) {
   if (pending_.has_value()) pending_->discard();
 }
 
-void ReplicatedJournal::tell_progress() {
+void ReplicatedJournal::notify_progress() {
   if (!std::exchange(progress_, false)) return;
   MutexLock lock(source_mutex_);
   if (source_ != nullptr) source_->progressed();

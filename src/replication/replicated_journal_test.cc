@@ -29,7 +29,7 @@ const LeaderRecord kSelf{
 const LeaderRecord kOther{
     .incarnation = "2", .node = "n2", .address = "h:2", .policy = "max-locks=7 etcd-detect=1"};
 
-// A connection whose watch can be made to tell nothing more; another watch tells all.
+// A connection whose watch can be silenced; the next watch delivers every change.
 class DeafClient final : public etcd::Client, private etcd::Watcher {
  public:
   explicit DeafClient(etcd::Client& client) : client_(client) {}
@@ -39,7 +39,7 @@ class DeafClient final : public etcd::Client, private etcd::Watcher {
   void execute(const etcd::Txn& txn, Duration within, Done done) override {
     client_.execute(txn, within, std::move(done));
   }
-  void ask_another() override { client_.ask_another(); }
+  void switch_member() override { client_.switch_member(); }
   void compact(etcd::Revision revision, Duration within, Done done) override {
     client_.compact(revision, within, std::move(done));
   }
@@ -165,7 +165,7 @@ TEST_F(ReplicatedJournalTest, WhoBeginsToLeadBringsItsOwnSettings) {
   EXPECT_EQ(lines_with("in force from now on: etcd-detect is 1, was 2; max-locks is 7, was 5"), 1);
 }
 
-// It relies on nobody waiting for less, whatever they would wait for themselves.
+// The leader depends on it that no standby waits for less, whatever the standby's own detect.
 TEST_F(ReplicatedJournalTest, ALeaderIsGivenTheDetectThatItHas) {
   put(keys_.leader, to_text(with_policy("etcd-detect=3")));
   const Time last = etcd_.now();
@@ -196,11 +196,11 @@ TEST_F(ReplicatedJournalTest, ANewLeadersDetectIsKnownBeforeItIsTakenForDead) {
 }
 
 TEST_F(ReplicatedJournalTest, SettingsThatAreNotUnderstoodMakeNothingUnreadable) {
-  put(keys_.leader, to_text(with_policy("as ever")));
+  put(keys_.leader, to_text(with_policy("two words")));
   const Time last = etcd_.now();
   ASSERT_TRUE(run_until([this] { return journal_.has_caught_up(); }));
   EXPECT_EQ(journal_.unreadable(), "");
-  EXPECT_EQ(lines_with("are not understood: as ever"), 1);
+  EXPECT_EQ(lines_with("are not understood: two words"), 1);
   ASSERT_TRUE(run_until([this] { return is_leading(); }, 2 * kDetectMax)) << journal_.over();
   EXPECT_GE(etcd_.now() - last, kDetectMax);  // the longest that it may count on
 }
@@ -242,8 +242,8 @@ TEST_F(ReplicatedJournalTest, WhatCannotBeReadIsNamedAndReadAgainLater) {
   EXPECT_EQ(get(keys_.leader), to_text(kOther));
 }
 
-// Its revisions begin anew, far below where the watch would go on. Nobody would hear of the chain
-// that is begun there, nor be able to lead.
+// Its revisions start again, far below those that the watch waits for. No standby would see the new
+// chain, nor be able to lead.
 TEST_F(ReplicatedJournalTest, AnEtcdThatWasEmptiedIsFollowedFromTheBeginning) {
   follow_the_other();
   etcd_.store = {};
@@ -365,8 +365,8 @@ TEST_F(ReplicatedJournalTest, ANameIsOneServersAlone) {
             "or else --advertise-addr)");
 }
 
-// A machine of which even the clock stood still goes on when another has long led. By its clock it
-// is certain to lead, but what it has to prove it cannot.
+// A machine was paused together with its clock, and resumes when another node has led for long. By
+// its clock it is certain to lead, but it cannot prove it.
 TEST_F(ReplicatedJournalTest, ABarrierIsNotDeceivedByAClockThatStoodStill) {
   ASSERT_TRUE(run_until([this] { return is_leading() && journal_.durable() > 0; }));
   Batch batch(engine_);
@@ -452,7 +452,7 @@ TEST_F(ReplicatedJournalTest, WhoIsStoppedWhenItWasJustElectedLeavesNoLeadersKey
   EXPECT_EQ(get(keys_.leader), "");
 }
 
-// While etcd is away holders go on renewing, on new connections, and none of it can be told.
+// While etcd is unavailable holders keep renewing on new connections, and get no answers.
 TEST_F(ReplicatedJournalTest, RenewalsWhileEtcdIsAwayDoNotPileUpForEver) {
   ASSERT_TRUE(run_until([this] { return is_leading(); }));
   Batch batch(engine_);

@@ -69,28 +69,28 @@ class DetectorTest : public testing::Test {
 };
 
 TEST_F(DetectorTest, NeedsAWholeWindowWithoutAnyChange) {
-  detector_.saw(observation_, at(0ms), at(10ms));
-  detector_.saw(observation_, at(1009ms), at(1010ms));
+  detector_.observe(observation_, at(0ms), at(10ms));
+  detector_.observe(observation_, at(1009ms), at(1010ms));
   EXPECT_FALSE(detector_.dead().has_value());  // since 10 ms
-  detector_.saw(observation_, at(1010ms), at(1011ms));
+  detector_.observe(observation_, at(1010ms), at(1011ms));
   EXPECT_EQ(detector_.dead(), observation_);
-  detector_.saw({.leader = 5, .head = 9, .heartbeat = 8}, at(1100ms), at(1101ms));
+  detector_.observe({.leader = 5, .head = 9, .heartbeat = 8}, at(1100ms), at(1101ms));
   EXPECT_FALSE(detector_.dead().has_value());
 }
 
 TEST_F(DetectorTest, DoesNotCountTheTimeWhenEtcdIsAwayOrSlow) {
-  detector_.saw(observation_, at(0ms), at(1ms));
-  detector_.saw_nothing();
-  detector_.saw(observation_, at(1100ms), at(1101ms));
+  detector_.observe(observation_, at(0ms), at(1ms));
+  detector_.reset();
+  detector_.observe(observation_, at(1100ms), at(1101ms));
   EXPECT_FALSE(detector_.dead().has_value());
-  detector_.saw(observation_, at(1600ms), at(2101ms));  // more than half of it under way
-  detector_.saw(observation_, at(2110ms), at(2111ms));
+  detector_.observe(observation_, at(1600ms), at(2101ms));  // more than half of it under way
+  detector_.observe(observation_, at(2110ms), at(2111ms));
   EXPECT_FALSE(detector_.dead().has_value());
 }
 
 TEST_F(DetectorTest, FindsNobodyDeadWhereNobodyLeads) {
-  detector_.saw({}, at(0ms), at(1ms));
-  detector_.saw({}, at(5000ms), at(5001ms));
+  detector_.observe({}, at(0ms), at(1ms));
+  detector_.observe({}, at(5000ms), at(5001ms));
   EXPECT_FALSE(detector_.dead().has_value());
 }
 
@@ -166,7 +166,7 @@ TEST_F(FollowerTest, BeginsWithTheBase) {
   EXPECT_EQ(heard_, std::vector<Fence>{7});
 }
 
-// Somebody has put it there, or a later version has: it is no batch of the chain.
+// An operator or a later version has put it there. It is not a batch of the chain.
 TEST_F(FollowerTest, ReadsNothingBehindTheHead) {
   append({5, 0}, {}, 0, {});
   append({5, 1}, {5, 0}, end_, {granted("k", 1)});
@@ -232,7 +232,7 @@ TEST_F(FollowerTest, NeedsNothingOlderThanWhatItWasSaidToHaveSeen) {
   follower_.has_seen(etcd_.store.revision());
   client_->unwatch();
   etcd_.store.compact(etcd_.store.revision() - 1);
-  follower_.watch_again();
+  follower_.reopen_watch();
   run();
   append({5, 1}, {5, 0}, end_, {granted("k", 1)});
   run();
@@ -247,7 +247,7 @@ TEST_F(FollowerTest, IsLostWhereTheBeginningIsMissing) {
   EXPECT_EQ(follower_.unreadable_batch(), (BatchId{5, 6}));
 }
 
-// Whoever begins anew finds it so again.
+// A follower that starts again finds the same chain.
 TEST_F(FollowerTest, CannotReadAChainThatLacksABatchOrHasADamagedOne) {
   append({5, 0}, {}, 0, {});
   for (std::uint64_t i = 1; i <= 5; ++i) append({5, i}, {5, i - 1}, end_, {granted("k", i)});
@@ -317,9 +317,9 @@ TEST_F(FollowerTest, PassesOverWhatComesTwice) {
   append({5, 0}, {}, 0, {});
   run();
   append({5, 1}, {5, 0}, end_, {granted("k", 1)});
-  follower_.watch_again();  // from the last revision on, which it has seen
+  follower_.reopen_watch();  // from the last revision on, which it has seen
   run();
-  follower_.watch_again();
+  follower_.reopen_watch();
   run();
   EXPECT_EQ(heard_, std::vector<Fence>{1});
   EXPECT_GT(stats_.batches_repeated.value(), 0u);
@@ -332,7 +332,7 @@ TEST_F(FollowerTest, IsLostWhenWhatItNeedsIsCompacted) {
   append({5, 1}, {5, 0}, end_, {});
   append({5, 2}, {5, 1}, end_, {});
   etcd_.store.compact(etcd_.store.revision());
-  follower_.watch_again();
+  follower_.reopen_watch();
   run();
   EXPECT_NE(follower_.lost(), "");
 }

@@ -11,7 +11,7 @@ namespace lockd {
 namespace {
 
 constexpr std::string_view kDetect = "etcd-detect";
-constexpr std::size_t kPlaces = 9;  // of a second
+constexpr std::size_t kPlaces = 9;  // decimal places of a second
 constexpr std::uint64_t kSecondsMax = 1'000'000;
 constexpr std::uint64_t kNsPerSecond = 1'000'000'000;
 
@@ -27,7 +27,7 @@ std::string with_zeros(std::string digits) {
   return digits;
 }
 
-// "2", "0.5": as settings are written.
+// Parses "2" or "0.5".
 std::optional<Duration> seconds_in(std::string_view text) {
   const std::size_t point = text.find('.');
   const bool is_whole = point == std::string_view::npos;

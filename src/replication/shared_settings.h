@@ -1,8 +1,8 @@
-// The settings that all servers of a cluster share, as the leader's record has them: words of
-// "<name>=<value>". The leader's are in force; a server that has others follows all the same.
+// The settings that all servers of a cluster share: words "<name>=<value>" in the leader's record.
+// The leader's are in force, also on a server that is configured differently.
 //
-// Names that only one of two servers has are of a version that the other does not know, and are
-// passed over. A text that is no such words says nothing. Pure functions.
+// A name that only one of two servers has belongs to a version that the other does not know, and is
+// ignored. A text that cannot be parsed has no settings. Pure functions.
 #pragma once
 
 #include <chrono>
@@ -17,14 +17,14 @@
 
 namespace lockd {
 
-// How long nothing may be seen of a leader: the bounds of --etcd-detect.
+// The bounds of --etcd-detect, the time after which a silent leader is replaced.
 inline constexpr Duration kDetectMin = std::chrono::milliseconds(300);
 inline constexpr Duration kDetectMax = std::chrono::seconds(60);
 
 using SharedSettings = std::map<std::string, std::string, std::less<>>;
 
-// Nothing unless every word is a name, of small letters, digits and hyphens, and a value, and no
-// name is there twice.
+// Nothing unless every word is a name of lower-case letters, digits and hyphens with a value, and
+// no name occurs twice.
 std::optional<SharedSettings> shared_settings_in(std::string_view text);
 
 struct SettingDifference {
@@ -32,15 +32,15 @@ struct SettingDifference {
   std::string value;
   std::string other;
 };
-// Of the names that both have.
+// Compares the names that both texts have.
 std::vector<SettingDifference> differences(std::string_view text, std::string_view other);
 // "max-locks is 1024, <here> 5000; ..."
 std::string to_text(const std::vector<SettingDifference>& differences, std::string_view here);
 
-// The word for it.
+// The word for `detect`.
 std::string detect_setting(Duration detect);
-// What a leader with these settings counts on. It may be no less: what the text does not say, or
-// not so that it is understood, is the longest.
+// The detect of a leader with these settings. It must not be shorter than what the leader uses, so
+// it is the maximum if the text does not have it or it cannot be parsed.
 Duration detect_in(std::string_view text);
 
 }  // namespace lockd

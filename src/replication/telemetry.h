@@ -1,4 +1,4 @@
-// What a node of a cluster tells of itself: lines for people, and counters.
+// The log lines and counters of a node of a cluster.
 #pragma once
 
 #include <atomic>
@@ -18,65 +18,65 @@ namespace lockd {
 
 enum class Severity {
   info,
-  warning,  // it goes on all the same, or begins anew
-  error,    // this server cannot take part, or somebody must act
+  warning,  // the server continues or restarts its journal
+  error,    // the server cannot take part, or an operator must act
 };
 using ClusterLog = std::function<void(Severity, std::string_view)>;
 
-// What is wrong with etcd, told to people: each thing once, until etcd answers again.
+// Logs each error of etcd once, until etcd answers again.
 class EtcdErrorLog {
  public:
   explicit EtcdErrorLog(ClusterLog log) : log_(std::move(log)) {}
 
-  // Of a call without which it cannot go on.
-  void take(const etcd::Answer& answer) {
+  // For the answers of calls that must succeed.
+  void record(const etcd::Answer& answer) {
     if (answer.status == etcd::Answer::Status::done) {
-      if (!told_.empty()) log_(Severity::info, "etcd: answers again");
-      told_.clear();
-    } else if (told_.size() < kToldMax && told_.insert(answer.message).second) {
+      if (!logged_.empty()) log_(Severity::info, "etcd: answers again");
+      logged_.clear();
+    } else if (logged_.size() < kLoggedMax && logged_.insert(answer.message).second) {
       log_(Severity::warning, "etcd: " + answer.message);
     }
   }
 
-  // Of something that it refuses to take, while it may take others.
-  void tell_of_refusal(std::string_view what, const etcd::Answer& answer) {
-    log_(Severity::error, "etcd: refuses " + std::string(what) + ": " + answer.message +
-                              "; nobody is answered until it is taken, or this server gives up the "
-                              "lead. If it is too large, raise --max-request-bytes of etcd");
+  // For a write that etcd rejects although it may accept others.
+  void log_rejection(std::string_view what, const etcd::Answer& answer) {
+    log_(Severity::error,
+         "etcd: refuses " + std::string(what) + ": " + answer.message +
+             "; no client gets an answer until etcd accepts it, or this server "
+             "gives up the lead. If it is too large, raise --max-request-bytes of etcd");
   }
 
  private:
-  static constexpr std::size_t kToldMax = 8;
+  static constexpr std::size_t kLoggedMax = 8;
 
   const ClusterLog log_;
-  std::set<std::string> told_;
+  std::set<std::string> logged_;
 };
 
-// What a node of a cluster has done, counted. Written by the journal's thread, read by any.
+// Written by the journal's thread, read by any thread.
 struct ReplicationStats {
-  Counter lives;       // of its journal: the first, and each time that it began anew
-  Counter unreadable;  // of these, ended by something in the chain that it cannot read
+  Counter starts;      // of the journal: the first one, and each restart
+  Counter unreadable;  // journals that ended because the chain was unreadable
   Counter batches_followed;
-  Counter batches_repeated;  // that came twice from the watch
+  Counter batches_repeated;  // delivered again by the watch
   Counter watches;           // opened
   Counter campaigns;
-  Counter terms;    // begun: the campaign was won, and the chain goes on from here
+  Counter terms;    // campaigns won, and a first batch appended
   Counter appends;  // acknowledged by etcd
   Counter append_bytes;
-  SharedHistogram append_time;  // from the first sending to the answer
-  Counter resends;              // of batches whose fate was unknown
-  Counter resolved;             // of those, found to have happened before
-  Counter lapses;               // answers that came too late to be certain of leading
+  SharedHistogram append_time;  // from the first send to the answer
+  Counter resends;              // of batches without an answer
+  Counter resolved;             // resends that found the batch in the chain
+  Counter lapses;               // answers that came too late to confirm leadership
   Counter heartbeats;
-  Counter snapshots;  // of everything, so that older batches could go
+  Counter snapshots;
   Counter compactions;
-  Counter compactions_refused;  // and done by nobody else since the one before, at half the quota
+  Counter compactions_refused;  // with half of the quota in use and no other compaction
 
-  // How often in a row, until it had caught up.
+  // Unreadable chains in a row; reset when a journal has caught up.
   std::atomic<std::uint32_t> unreadable_in_a_row{0};
 
-  // As of the last answer: what the store takes, of that what it needs, and what it may take; 0 for
-  // what etcd does not say.
+  // etcd's store at the last measurement; 0 if etcd does not report it.
   std::atomic<std::uint64_t> store_bytes{0};
   std::atomic<std::uint64_t> store_bytes_needed{0};
   std::atomic<std::uint64_t> store_quota_bytes{0};

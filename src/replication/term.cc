@@ -14,19 +14,19 @@ using Status = Answer::Status;
 
 namespace {
 
-// Of the time that the last append took: by so much, at most, is the next one later.
+// The next batch is held back for at most this fraction of the time that the last one took.
 constexpr int kGatherFraction = 2;
 constexpr Duration kGatherMax = std::chrono::milliseconds(1);
 
 }  // namespace
 
 Term::Term(etcd::Client& client, const EtcdKeys& keys, const TermOptions& options,
-           Patience& patience, ReplicationStats& stats, EtcdErrorLog& errors, etcd::Revision epoch,
-           const BatchId& last, Position position)
+           RpcTimeouts& timeouts, ReplicationStats& stats, EtcdErrorLog& errors,
+           etcd::Revision epoch, const BatchId& last, Position position)
     : client_(client),
       keys_(keys),
       options_(options),
-      patience_(patience),
+      timeouts_(timeouts),
       stats_(stats),
       errors_(errors),
       epoch_(epoch),
@@ -47,17 +47,17 @@ Time Term::certain_until() const {
 
 Time Term::turn(Time now, AppendBuffer* pending) {
   if (!ended_.empty()) return Time::never();
-  if (const Time sent = std::exchange(answered_, {}); sent != Time{}) patience_.answered(sent, now);
+  if (const Time sent = std::exchange(answered_, {}); sent != Time{}) timeouts_.record(sent, now);
   if (std::exchange(just_committed_, false)) {
     const Duration took = now - append_.first_sent;
     stats_.append_time.add(took);
-    awaited_ = told_ + (pending != nullptr ? pending->count() : 0);
+    awaited_ = notified_ + (pending != nullptr ? pending->count() : 0);
     gather_until_ = awaited_ > 1 ? now + std::min(took / kGatherFraction, kGatherMax) : now;
   }
   gathering_ = now < gather_until_ && pending != nullptr && pending->count() < awaited_;
   if (is_idle() && pending != nullptr) {
     AppendBuffer::Taken taken = pending->take(false);
-    if (taken.count > 0) told_ = taken.count;
+    if (taken.count > 0) notified_ = taken.count;
     std::move(taken.chunks.begin(), taken.chunks.end(), std::back_inserter(queue_));
   }
   if (!is_appending() && !queue_.empty()) {
@@ -95,56 +95,56 @@ void Term::send(Time now) {
     append_.first_sent = now;
   } else {
     stats_.resends.add();
-    client_.ask_another();
+    client_.switch_member();
   }
   append_.sent = now;
-  append_.next_try = now + patience_.retry_after();
-  client_.execute(append_.txn, patience_.deadline(),
+  append_.next_try = now + timeouts_.retry_after();
+  client_.execute(append_.txn, timeouts_.deadline(),
                   [this, id = append_.id, now](const Answer& answer) { settle(id, now, answer); });
 }
 
 void Term::settle(const BatchId& id, Time sent, const Answer& answer) {
   if (!ended_.empty()) return;
-  if (id != append_.id || !append_.unsettled) {  // another try has settled it
-    take_guarded(answer);
+  if (id != append_.id || !append_.unsettled) {  // settled by another try
+    check_guard(answer);
     return;
   }
   full_ = answer.status == Status::no_space;
-  if (answer.status != Status::unknown) answered_ = sent;  // whatever it was
-  if (answer.status == Status::refused) take_refusal(sent, answer);
-  errors_.take(answer);
+  if (answer.status != Status::unknown) answered_ = sent;  // any answer counts
+  if (answer.status == Status::refused) handle_rejection(sent, answer);
+  errors_.record(answer);
   if (answer.status != Status::done) {
     if (sent == append_.sent) append_.next_try = sent + options_.retry;
     return;
   }
-  const bool appended = take_guarded(answer);
+  const bool appended = check_guard(answer);
   if (!ended_.empty()) return;
   if (!appended) return settle_not_succeeded(answer);
   succeeded(sent);
   commit_append();
 }
 
-// What refuses everything may pass, as when a password is changed. But a batch that is refused
-// before and after a heartbeat was not is refused for what it is, as for its size: it would be for
-// ever, and those who wait with it. The next leader has none of it.
-void Term::take_refusal(Time sent, const Answer& answer) {
+// A refusal of every call may be temporary, as while a password is changed. But if a batch is
+// refused before and after a heartbeat that was accepted, the cause is the batch, as its size. It
+// would be refused forever, so the term ends, and the next leader does not have the batch.
+void Term::handle_rejection(Time sent, const Answer& answer) {
   const std::string what = "batch " + to_text(append_.id) + " of " +
                            std::to_string(append_.txn.then.front().value.size()) + " bytes";
   if (append_.refused == Time{}) {
     append_.refused = sent;
-    return errors_.tell_of_refusal(what, answer);
+    return errors_.log_rejection(what, answer);
   }
   const bool is_other_taken = last_heartbeat_ > append_.refused && sent > last_heartbeat_;
   if (is_other_taken) ended_ = "etcd refuses " + what + ", and nothing else: " + answer.message;
 }
 
-// It leads, and the head is not what this batch was to follow.
+// This node leads, and the head is not the predecessor of the batch.
 void Term::settle_not_succeeded(const Answer& answer) {
   const std::vector<etcd::Entry>& head = answer.found.back();
   const std::string last = head.empty() ? "" : head.front().value;
   if (last == to_text(append_.id)) {
-    // An earlier try has done it. This one has changed nothing, so nobody's patience with this
-    // leader began anew when it was sent: what counts is when the earliest was.
+    // An earlier try has appended the batch. This one has changed nothing, so the standbys did not
+    // restart their windows: only the time of the first send counts.
     stats_.resolved.add();
     succeeded(append_.first_sent);
     return commit_append();
@@ -164,41 +164,41 @@ void Term::commit_append() {
   }
 }
 
-// What is being appended is a sign of life itself, unless it is refused.
+// A batch in flight is a sign of life as well, unless it is refused.
 Time Term::heartbeat_due() const {
   const bool is_sign = append_.unsettled && append_.refused == Time{};
   const Time last = is_sign ? std::max(append_.sent, last_success_) : last_success_;
   return std::max(last + options_.detect / 5, next_heartbeat_);
 }
 
-// Not waiting for those before it: what one takes to be answered is not what is between two. An
-// answer that comes later than `detect` is of no use.
+// Does not wait for the answers of earlier heartbeats, so the latency of etcd does not limit their
+// rate. An answer after `detect` is of no use.
 void Term::heartbeat(Time now) {
   heartbeat_sent_ = now;
   next_heartbeat_ = now + options_.detect / 5;
   client_.execute(guarded({etcd::put(keys_.heartbeat, std::to_string(epoch_))}), options_.detect,
-                  [this, now](const Answer& answer) { take_heartbeat(now, answer); });
+                  [this, now](const Answer& answer) { on_heartbeat(now, answer); });
 }
 
-void Term::take_heartbeat(Time sent, const Answer& answer) {
+void Term::on_heartbeat(Time sent, const Answer& answer) {
   if (!ended_.empty()) return;
-  tell_of_heartbeat(sent, answer);
+  log_heartbeat_error(sent, answer);
   if (answer.status != Status::done) {
     if (sent == heartbeat_sent_) next_heartbeat_ = sent + options_.retry;
     return;
   }
-  if (!take_guarded(answer)) return;
+  if (!check_guard(answer)) return;
   answered_ = sent;
   stats_.heartbeats.add();
   last_heartbeat_ = std::max(last_heartbeat_, sent);
   succeeded(sent);
 }
 
-// One that was lost between others is nothing to tell; and while there is something to append, that
-// tells when etcd answers again.
-void Term::tell_of_heartbeat(Time sent, const Answer& answer) {
+// A single lost heartbeat is not logged. While a batch is in flight, its answer logs that etcd
+// answers again.
+void Term::log_heartbeat_error(Time sent, const Answer& answer) {
   const bool failed = answer.status != Status::done;
-  if (failed ? sent > last_success_ : !is_appending()) errors_.take(answer);
+  if (failed ? sent > last_success_ : !is_appending()) errors_.record(answer);
 }
 
 void Term::succeeded(Time sent) { last_success_ = std::max(last_success_, sent); }
@@ -209,7 +209,7 @@ etcd::Txn Term::guarded(std::vector<Operation> then) const {
           .otherwise = {etcd::get(keys_.leader)}};
 }
 
-bool Term::take_guarded(const Answer& answer) {
+bool Term::check_guard(const Answer& answer) {
   if (answer.status != Status::done) return false;
   if (answer.revision < epoch_) ended_ = etcd::kAnotherStore;
   if (!ended_.empty()) return false;

@@ -25,7 +25,7 @@ class TermTest : public testing::Test {
     epoch_ = etcd_.store.execute({.then = {etcd::put(keys_.leader, "it")}}).revision;
     term_ = std::make_unique<Term>(*client_, keys_,
                                    TermOptions{.detect = 1s, .retry = 10ms, .leader = "it"},
-                                   patience_, stats_, errors_, epoch_, BatchId{}, Position{0});
+                                   timeouts_, stats_, errors_, epoch_, BatchId{}, Position{0});
     term_->turn(etcd_.now(), nullptr);
     await([this] { return term_->has_begun(); });
     pending_ = std::make_unique<AppendBuffer>(AppendBufferOptions{}, term_->committed());
@@ -63,7 +63,7 @@ class TermTest : public testing::Test {
   const EtcdKeys keys_{"t"};
   etcd::ModelEtcd etcd_{1, etcd::kNoFaults};
   std::unique_ptr<etcd::ModelEtcd::Connection> client_ = etcd_.connect();
-  Patience patience_{100ms, 400ms};
+  RpcTimeouts timeouts_{100ms, 400ms};
   ReplicationStats stats_;
   std::vector<std::pair<Severity, std::string>> log_;
   EtcdErrorLog errors_{
@@ -96,9 +96,9 @@ TEST_F(TermTest, WaitsForThoseWhoAreToldWhenOthersWaitAlready) {
   EXPECT_EQ(pending_->count(), 1u);
   EXPECT_FALSE(term_->is_idle());
   EXPECT_EQ(term_->wanted(), 2u);
-  append();  // by who was told
+  append();  // by a client that was answered
   turn();
-  EXPECT_EQ(pending_->count(), 0u) << "there is nobody else to wait for";
+  EXPECT_EQ(pending_->count(), 0u) << "there is no other client to wait for";
   await_append();
   EXPECT_EQ(term_->committed(), pending_->end());
 }
@@ -134,11 +134,11 @@ TEST_F(TermTest, WaitsForAMomentOnlyForThoseWhoDoNotCome) {
   EXPECT_EQ(pending_->count(), 0u);
   await_append();
   turn();
-  EXPECT_EQ(term_->wanted(), 1u) << "who is alone is not held back";
+  EXPECT_EQ(term_->wanted(), 1u) << "a single client is never delayed";
 }
 
-// The first is asked again before its answer can be there, and the answer to its first try counts.
-// From then on it is known how long etcd takes.
+// The first batch is sent again before its answer can arrive, and the answer to its first try
+// counts. From then on the latency of etcd is known.
 TEST_F(TermTest, WaitsAsLongAsEtcdTakes) {
   etcd_.distance = 150ms;
   append();
@@ -147,7 +147,7 @@ TEST_F(TermTest, WaitsAsLongAsEtcdTakes) {
   EXPECT_LT(etcd_.now(), sent + 310ms);
   EXPECT_GT(stats_.resends.value(), 0u);
   EXPECT_EQ(stats_.resolved.value(), 0u);
-  EXPECT_GE(patience_.retry_after(), 300ms);
+  EXPECT_GE(timeouts_.retry_after(), 300ms);
   run_for(1s);
   const std::uint64_t resends = stats_.resends.value();
   for (int i = 0; i < 5; ++i) {
@@ -169,7 +169,7 @@ TEST_F(TermTest, AppendsNothingInAnEtcdThatWasEmptied) {
   EXPECT_EQ(etcd_.store.find(keys_.batch({term_->last().epoch, 1})), nullptr);
 }
 
-// As when its password was changed. It has nothing to append, and is about to lose the lead.
+// As after a change of its password. It has nothing to append, and is about to lose the lead.
 TEST_F(TermTest, SaysOnceThatEtcdLetsItDoNothing) {
   run_for(1s);
   ASSERT_TRUE(log_.empty());
@@ -184,7 +184,8 @@ TEST_F(TermTest, SaysOnceThatEtcdLetsItDoNothing) {
   EXPECT_EQ(log_[1].second, "etcd: answers again");
 }
 
-// Heartbeats go on, so nobody else would lead, and nobody who waits would ever be answered.
+// Heartbeats succeed, so no other node would replace this leader, and no client would get an
+// answer.
 TEST_F(TermTest, EndsWhereEtcdRefusesABatchAndNothingElse) {
   run_for(1s);
   etcd_.store.value_max = kBatchHeaderSize;
@@ -212,7 +213,8 @@ TEST_F(TermTest, GoesOnWhenEverythingWasRefusedForAWhile) {
   EXPECT_EQ(term_->ended(), "");
 }
 
-// Half of `detect` away, and certain to lead all the same: heartbeats do not wait for one another.
+// Answers take half of `detect`, and the leader stays certain: heartbeats do not wait for each
+// other.
 TEST_F(TermTest, IsCertainAllTheTimeThoughEtcdIsFar) {
   etcd_.distance = 250ms;
   run_for(2s);
@@ -227,8 +229,8 @@ TEST_F(TermTest, TruncatesFromWhereverTheBaseIs) {
   const BatchId before{1, 5};
   etcd_.store.execute(
       {.then = {etcd::put(keys_.batch(before), "b"), etcd::put(keys_.base, to_text(before))}});
-  Compaction compaction(*client_, keys_, patience_, stats_, [](Severity, std::string_view) {});
-  Truncation truncation(*client_, keys_, {.retry = 10ms}, patience_, compaction, *term_, {}, 0);
+  Compaction compaction(*client_, keys_, timeouts_, stats_, [](Severity, std::string_view) {});
+  Truncation truncation(*client_, keys_, {.retry = 10ms}, timeouts_, compaction, *term_, {}, 0);
   for (int round = 0; round < 3; ++round) {
     const BatchId base = term_->next();
     truncation.begin(base);
@@ -261,11 +263,11 @@ class CompactionTest : public testing::Test {
     for (int i = 0; i < 10; ++i) etcd_.store.execute({.then = {etcd::put(keys_.head, "it")}});
   }
   void finish() {
-    for (int i = 0; i < 1000 && compaction_.is_on_its_way(); ++i) {
+    for (int i = 0; i < 1000 && compaction_.is_in_flight(); ++i) {
       etcd_.move_to(etcd_.now() + 1ms);
       client_->deliver();
     }
-    EXPECT_FALSE(compaction_.is_on_its_way());
+    EXPECT_FALSE(compaction_.is_in_flight());
     for (int i = 0; i < 50; ++i) {  // how large the store is
       etcd_.move_to(etcd_.now() + 1ms);
       client_->deliver();
@@ -286,9 +288,9 @@ class CompactionTest : public testing::Test {
   std::unique_ptr<etcd::ModelEtcd::Connection> client_ = etcd_.connect();
   ReplicationStats stats_;
   std::vector<std::pair<Severity, std::string>> log_;
-  const Patience patience_{100ms, 100ms};
+  const RpcTimeouts timeouts_{100ms, 100ms};
   Compaction compaction_{
-      *client_, keys_, patience_, stats_,
+      *client_, keys_, timeouts_, stats_,
       [this](Severity severity, std::string_view line) { log_.emplace_back(severity, line); }};
 };
 
@@ -333,7 +335,7 @@ TEST_F(CompactionTest, IsContentWhileHalfOfTheStoreIsFree) {
   EXPECT_EQ(stats_.compactions_refused.value(), 1u);
   ASSERT_EQ(log_.size(), 2u);
   EXPECT_EQ(log_[1].first, Severity::error);
-  EXPECT_NE(log_[1].second.find("half of what it may take"), std::string::npos) << log_[1].second;
+  EXPECT_NE(log_[1].second.find("half of the quota is in use"), std::string::npos) << log_[1].second;
 }
 
 TEST_F(CompactionTest, IsContentWhenEtcdDoesItByItself) {

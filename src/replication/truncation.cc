@@ -7,12 +7,12 @@ namespace lockd {
 using etcd::Answer;
 
 Truncation::Truncation(etcd::Client& client, const EtcdKeys& keys, const TruncationOptions& options,
-                       const Patience& patience, Compaction& compaction, Term& term,
+                       const RpcTimeouts& timeouts, Compaction& compaction, Term& term,
                        const BatchId& base, etcd::Revision base_moved)
     : client_(client),
       keys_(keys),
       options_(options),
-      patience_(patience),
+      timeouts_(timeouts),
       compaction_(compaction),
       term_(term),
       base_(base),
@@ -20,7 +20,7 @@ Truncation::Truncation(etcd::Client& client, const EtcdKeys& keys, const Truncat
       mark_(base_moved != 0 ? base_moved : term.epoch()) {}
 
 Time Truncation::turn(Time now) {
-  if (on_its_way_ || compaction_.is_on_its_way() || !term_.ended().empty()) return Time::never();
+  if (in_flight_ || compaction_.is_in_flight() || !term_.ended().empty()) return Time::never();
   if (step_ == Step::none && term_.revision() - mark_ > options_.revisions_max) {
     step_ = Step::compact;
   }
@@ -48,12 +48,12 @@ Time Truncation::turn(Time now) {
 }
 
 void Truncation::send(const etcd::Txn& txn) {
-  on_its_way_ = true;
-  client_.execute(txn, patience_.deadline(), [this](const Answer& answer) {
-    on_its_way_ = false;
-    if (!term_.take_guarded(answer) && !has_moved(answer)) return;
+  in_flight_ = true;
+  client_.execute(txn, timeouts_.deadline(), [this](const Answer& answer) {
+    in_flight_ = false;
+    if (!term_.check_guard(answer) && !has_moved(answer)) return;
     next_try_ = {};
-    go_on(answer);
+    next_step(answer);
   });
 }
 
@@ -64,8 +64,8 @@ etcd::Txn Truncation::base_move() const {
   return txn;
 }
 
-// The base is not where it was thought to be. Either an earlier try, whose answer was lost, has
-// moved it; or a leader before had, while this one followed, and the next try is made from there.
+// The base was not where it was expected. Either an earlier try, whose answer was lost, has moved
+// it. Or a former leader moved it while this node followed, and the next try compares that place.
 bool Truncation::has_moved(const Answer& answer) {
   if (step_ != Step::move_base || answer.status != Answer::Status::done) return false;
   if (!term_.ended().empty()) return false;
@@ -74,7 +74,7 @@ bool Truncation::has_moved(const Answer& answer) {
   return !base.empty() && base.front().value == to_text(next_base_);
 }
 
-void Truncation::go_on(const Answer& answer) {
+void Truncation::next_step(const Answer& answer) {
   switch (step_) {
     case Step::move_base:
       if (answer.succeeded) base_moved_ = answer.revision;

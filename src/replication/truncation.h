@@ -1,12 +1,11 @@
-// Gets rid of what is not needed any more: batches before the base, and old revisions.
+// Truncation erases the batches before the base, and compacts old revisions.
 //
-// The base is moved first, from where it was known to be: one that is sent again must not move it
-// back, should it arrive after the next. Then the batches before it go, a few hundred at a time, so
-// that nobody waits for etcd while it erases many; whatever is left when a leader dies goes with
-// the next one's. Compaction is one step behind: whoever has just begun to read still finds what it
-// needs.
+// First it moves the base. The transaction compares where the base was, so a late duplicate cannot
+// move it back. Then it erases the batches before the base, a few hundred at a time, because
+// appends wait while etcd erases. The next leader erases what a dead leader has left. Compaction is
+// one truncation behind, so that a reader which has just begun still finds its revisions.
 //
-// Like Term, of which it is a part: without a thread, one call on its way, everything guarded.
+// Has no thread. One call is in flight at a time, and each is guarded by the term.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +14,8 @@
 
 #include "replication/compaction.h"
 #include "replication/etcd_client.h"
-#include "replication/patience.h"
 #include "replication/records.h"
+#include "replication/rpc_timeouts.h"
 #include "replication/term.h"
 
 namespace lockd {
@@ -24,24 +23,24 @@ namespace lockd {
 struct TruncationOptions {
   Duration retry{};
   std::int64_t batches_at_once = 500;
-  // Of revisions: compacted after so many, though no base has moved. Heartbeats count.
+  // Compacts after this many revisions even if the base has not moved. Heartbeats count.
   etcd::Revision revisions_max = 20'000;
 };
 
 class Truncation {
  public:
-  // The base is `base`, which was last moved at `base_moved`, as far as is known; 0: never.
+  // The base was last known to be `base`, put at revision `base_moved`; 0: never.
   Truncation(etcd::Client& client, const EtcdKeys& keys, const TruncationOptions& options,
-             const Patience& patience, Compaction& compaction, Term& term, const BatchId& base,
+             const RpcTimeouts& timeouts, Compaction& compaction, Term& term, const BatchId& base,
              etcd::Revision base_moved);
 
-  // Batches before `base` are needless.
+  // Erases the batches before `base`.
   void begin(const BatchId& base) {
     next_base_ = base;
     step_ = Step::move_base;
   }
   bool is_idle() const { return step_ == Step::none; }
-  // As etcd has it.
+  // The base in etcd.
   BatchId base() const { return base_; }
 
   Time turn(Time now);
@@ -52,23 +51,23 @@ class Truncation {
   void send(const etcd::Txn& txn);
   etcd::Txn base_move() const;
   bool has_moved(const etcd::Answer& answer);
-  void go_on(const etcd::Answer& answer);
+  void next_step(const etcd::Answer& answer);
 
   etcd::Client& client_;
   const EtcdKeys& keys_;
   const TruncationOptions options_;
-  const Patience& patience_;
+  const RpcTimeouts& timeouts_;
   Compaction& compaction_;
   Term& term_;
 
   Step step_ = Step::none;
-  bool on_its_way_ = false;
+  bool in_flight_ = false;
   Time next_try_{};
   BatchId base_;
-  BatchId next_base_{};  // before it has been moved there
+  BatchId next_base_{};  // until the base is there
   etcd::Revision base_moved_;
   std::string erase_end_;
-  etcd::Revision mark_;  // compacted when the next one is set
+  etcd::Revision mark_;  // compacted when the next mark is set
 };
 
 }  // namespace lockd

@@ -73,7 +73,7 @@ void log_line(Severity severity, std::string_view line) { log_event(level_of(sev
 void log_warning(std::string_view line) { log_event(LogLevel::warn, line); }
 
 // Of the process: a journal is over when it is deposed, and what was counted goes on.
-ReplicationStats& stats_of_all_lives() {
+ReplicationStats& process_stats() {
   static ReplicationStats stats;
   return stats;
 }
@@ -88,7 +88,7 @@ void finish(GrpcEtcd& etcd, Copy& copy) {
 }
 
 std::string text_of(const StateSummary& summary) {
-  return std::to_string(summary.holds) + " holds, " + std::to_string(summary.of_semaphores) +
+  return std::to_string(summary.holds) + " holds, " + std::to_string(summary.semaphore_holds) +
          " of them of semaphores, fences up to " + std::to_string(summary.largest_fence);
 }
 
@@ -161,7 +161,7 @@ std::unique_ptr<ClusterJournal> join_etcd_cluster(const Options& options) {
   }
   journal.replication.detect = options.etcd_detect;
   journal.replication.ranks_below = kPriorityMax - options.etcd_priority;
-  journal.replication.stats = &stats_of_all_lives();
+  journal.replication.stats = &process_stats();
   take_grpc_log(log_warning);
   journal.replication.log = log_line;
   return std::make_unique<EtcdJournal>(std::move(journal));

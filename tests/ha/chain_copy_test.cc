@@ -145,7 +145,7 @@ TEST(ChainCopy, AJournalThatIsImportedStaysAsItWas) {
   QuietEtcd etcd;
   const auto summary = import_chain(etcd, disk);
   EXPECT_EQ(summary.holds, 51U);
-  EXPECT_EQ(summary.of_semaphores, 4U);
+  EXPECT_EQ(summary.semaphore_holds, 4U);
 }
 
 // On the boot that wrote it, time that has passed since counts; on another nothing does, whatever
@@ -293,7 +293,7 @@ TEST(ChainCopy, AJournalThatIsNoneIsNotImported) {
 TEST(ChainCopy, WhatIsNotThereOrCannotBeReadIsNotExported) {
   QuietEtcd etcd;
   EXPECT_EQ(error_of([&] { export_chain(etcd); }),
-            "etcd has no chain of a cluster golden: nothing under /golden/ says what is held");
+            "etcd has no chain of a cluster golden: there is no batch under /golden/");
 
   import_chain(etcd, journal_of("unreadable", 200));
   const BatchId second{
@@ -359,7 +359,7 @@ TEST(ChainCopy, EtcdIsNotWaitedForForEver) {
 
 // A client to whom etcd says no.
 struct Refused final : etcd::Client {
-  void ask_another() override {}
+  void switch_member() override {}
   void execute(const etcd::Txn&, Duration, Done done) override { asked.push_back(std::move(done)); }
   void compact(etcd::Revision, Duration, Done) override {}
   void measure(Duration, Measured) override {}

@@ -33,7 +33,7 @@ class TamperedClient final : public etcd::Client, private etcd::Watcher {
       done(answer);
     });
   }
-  void ask_another() override { client_->ask_another(); }
+  void switch_member() override { client_->switch_member(); }
   void compact(etcd::Revision revision, Duration within, Done done) override {
     client_->compact(revision, within, std::move(done));
   }

@@ -91,7 +91,7 @@ class ClusterNode final : public ClusterJournal {
     status.base = {.epoch = 5, .seq = 1};
     status.head = {.epoch = 5, .seq = 9};
     for (Member& member : cluster_.members()) {
-      member.heard = member.record.node == "silent" ? clock_.now() - 7s : clock_.now();
+      member.last_seen = member.record.node == "silent" ? clock_.now() - 7s : clock_.now();
       status.members.push_back(std::move(member));
     }
     return status;

@@ -128,7 +128,7 @@ void ModelEtcd::Connection::deliver() {
   deliver_changes();
 }
 
-// Of an answer and a deadline that have both come while nobody looked, either may be seen first.
+// If both an answer and its deadline have passed since the last delivery, either may come first.
 void ModelEtcd::Connection::deliver_answers() {
   std::vector<std::pair<Done, Answer>> ready;
   for (auto call = calls_.begin(); call != calls_.end();) {

@@ -26,7 +26,7 @@ struct ModelFaults {
   std::uint64_t request_lost = 20;
   std::uint64_t answer_lost = 20;
   std::uint64_t request_late = 20;   // by up to two seconds: long after its sender gave it up
-  std::uint64_t request_twice = 20;  // likewise late, the second time
+  std::uint64_t request_twice = 20;  // the second time is late
   std::uint64_t slow = 50;           // both ways
   std::uint64_t watch_broken = 20;   // at a delivery
   std::uint64_t watch_late = 50;
@@ -49,7 +49,7 @@ class ModelEtcd {
   bool is_failing() const { return now_ < fails_until_; }
 
   ModelStore store;
-  Duration distance{};  // of everybody: what each message takes on top
+  Duration distance{};  // added to the travel time of every message
 
  private:
   using Action = std::function<void()>;
@@ -76,7 +76,7 @@ class ModelEtcd::Connection final : public Client {
   Connection(ModelEtcd& etcd, std::uint64_t id) : etcd_(etcd), id_(id) {}
   ~Connection() override { etcd_.connections_.erase(id_); }
 
-  void ask_another() override {}  // there is one alone
+  void switch_member() override {}  // there is one alone
   void execute(const Txn& txn, Duration within, Done done) override;
   void compact(Revision revision, Duration within, Done done) override;
   void measure(Duration within, Measured measured) override;

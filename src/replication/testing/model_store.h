@@ -30,11 +30,11 @@ class ModelStore {
 
   StoreId id = 1;
   bool full = false;                // puts are refused
-  bool read_only = false;           // likewise, for want of a right
+  bool read_only = false;           // writes are rejected for lack of a right
   std::size_t value_max = 1 << 20;  // larger ones are refused
   bool refuses_compaction = false;  // over a connection
-  std::uint64_t quota = 0;          // as a measure tells it; as many keys
-  // Is told of each change when it is made.
+  std::uint64_t quota = 0;          // in keys; returned by measure()
+  // Called with each change.
   std::function<void(const Change&)> on_change = [](const Change&) {};
 
  private:

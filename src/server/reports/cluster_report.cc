@@ -30,7 +30,7 @@ JsonObject member_json(const Member& member, Time now) {
   json.add("behind", member.record.behind);
   json.add("ready", member.record.is_ready());
   json.add_if_known("version", member.record.program);
-  json.add("silent_s", seconds_since(member.heard, now));
+  json.add("silent_s", seconds_since(member.last_seen, now));
   return json;
 }
 

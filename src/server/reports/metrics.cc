@@ -276,7 +276,7 @@ void add_cluster_health(Families& families, const ClusterStatus& status, Time no
                  std::uint64_t{status.not_written == "etcd_full"});
   families.counter("lockd_cluster_reloads_total",
                    "How often this server dropped what it knew, and read the chain anew.",
-                   stats.lives.value() - 1);
+                   stats.starts.value() - 1);
   families.counter("lockd_cluster_unreadable_total",
                    "How often that was for something in the chain that it cannot read.",
                    stats.unreadable.value());

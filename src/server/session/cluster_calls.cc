@@ -68,8 +68,8 @@ bool ApiCalls::refuse_successor(const ClusterStatus& status, const std::string& 
     return true;
   }
   const Time now = context_.cluster->clock().now();
-  if (now > found->heard + Membership::kLately) {
-    const auto silent = std::to_string(whole_ms(now - found->heard) / 1000);
+  if (now > found->last_seen + Membership::kRecent) {
+    const auto silent = std::to_string(whole_ms(now - found->last_seen) / 1000);
     refuse({409, "not_ready", "it was last heard of " + silent + " s ago"}, out);
     return true;
   }

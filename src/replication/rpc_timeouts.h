@@ -1,10 +1,10 @@
-// How long etcd is waited for: as TCP has it, by how long its answers take and how much that
-// varies.
+// RpcTimeouts computes the timeouts of calls to etcd from the latency of its answers and the
+// variation of that, as TCP computes its retransmission timeout.
 //
-// After retry_after() the same is asked once more, of another member, and an answer to either
-// counts. After deadline() the first is given up.
+// After retry_after() the caller sends the request again, to another member; an answer to either
+// counts. After deadline() the first request has failed.
 //
-// For the thread that asks.
+// Used by one thread.
 #pragma once
 
 #include <algorithm>
@@ -14,28 +14,28 @@
 
 namespace lockd {
 
-class Patience {
+class RpcTimeouts {
  public:
-  // It is never shorter than `least`, whatever was seen.
-  Patience(Duration least, Duration detect) : least_(least), detect_(detect) {}
+  // retry_after() is at least `least`.
+  RpcTimeouts(Duration least, Duration detect) : least_(least), detect_(detect) {}
 
-  // From now on that is `detect`.
+  // Sets the detect of a new leader.
   void use(Duration detect) { detect_ = detect; }
 
-  void answered(Time asked, Time now) {
+  void record(Time asked, Time now) {
     last_ = now;
-    took(now - asked);
+    add_sample(now - asked);
   }
-  // When the last answer came; zero before the first.
-  Time last() const { return last_; }
+  // The time of the last answer; zero before the first.
+  Time last_answer() const { return last_; }
 
-  // What an answer takes, smoothed; zero before the first.
+  // The smoothed latency; zero before the first answer.
   Duration usual() const { return usual_; }
   Duration retry_after() const { return std::max({least_, detect_ / 4, usual_ + 4 * variation_}); }
   Duration deadline() const { return std::max(detect_, 4 * retry_after()); }
 
  private:
-  void took(Duration time) {
+  void add_sample(Duration time) {
     if (usual_ == Duration::zero()) {
       usual_ = time;
       variation_ = time / 2;
