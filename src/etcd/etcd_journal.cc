@@ -100,29 +100,7 @@ class EtcdJournal::Impl {
 
   void show_status() EXCLUDES(mutex_) {
     MutexLock lock(mutex_);
-    status_.leads = journal_.is_leading() && journal_.over().empty();
-    status_.leader = journal_.leader();
-    status_.settings = journal_.settings();
-    status_.own_settings = journal_.own_settings();
-    status_.detect = journal_.detect();
-    status_.applied = journal_.applied();
-    status_.last_batch = journal_.last_batch();
-    status_.revision = journal_.revision();
-    status_.base = journal_.base();
-    status_.head = journal_.head();
-    status_.behind = journal_.behind();
-    status_.caught_up = journal_.has_caught_up();
-    status_.lags_since = journal_.lags_since();
-    status_.answered = journal_.answered();
-    status_.unreadable = journal_.unreadable();
-    status_.not_written = journal_.membership().why_not_written();
-    status_.unreadable_batch = journal_.unreadable_batch();
-    if (const Membership& members = journal_.membership(); answers_ != members.answers()) {
-      answers_ = members.answers();
-      status_.members = members.members();
-    }
-    status_.over = journal_.over();
-    status_.refused = journal_.is_refused();
+    status_ = journal_.status();
   }
 
   const std::function<GrpcEtcdOptions()> read_again_;
@@ -130,8 +108,6 @@ class EtcdJournal::Impl {
   GrpcEtcd etcd_;
   ReplicatedJournal journal_;
   std::atomic<std::size_t> wakes_at_{kNever};  // so many wait
-
-  std::uint64_t answers_ = 0;  // of those that are shown
 
   Mutex mutex_;
   ClusterStatus status_ GUARDED_BY(mutex_);

@@ -1,7 +1,5 @@
-// The interface of a server to the journal that it shares with other servers.
-//
-// When the journal's state is `failed` it is over, and status() says why. Any thread may call any
-// function.
+// The interface of a server to the journal that it shares with other servers. When its state is
+// `failed` it is over, and status() says why. Any thread may call any function.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +11,7 @@
 #include "lockd/clock.h"
 #include "lockd/journal.h"
 #include "replication/membership.h"
-#include "replication/records.h"
-#include "replication/telemetry.h"
+#include "replication/replication_context.h"
 
 namespace lockd {
 
@@ -41,6 +38,7 @@ struct ClusterStatus {
   std::string_view not_written{};    // why etcd rejects this node's writes; empty: it does not
   std::string_view not_ready{};      // why the node could not lead; empty: it could
   std::vector<Member> members{};     // all nodes of the cluster, this one included
+  std::uint64_t members_answer = 0;  // the number of the answer that had them
   std::string over{};                // why the journal is over; empty: it is not
   bool refused = false;              // a new journal would end for the same reason
 };
@@ -64,8 +62,8 @@ class ClusterJournal : public Journal {
   // See ReplicatedJournal.
   virtual bool transfer(const std::string& node) = 0;
   virtual bool begin_snapshot() = 0;
-  // The node has been unable to confirm its leadership for so long that another server may lead.
-  // Clients that wait for its answers may wait forever and should be disconnected.
+  // The node was unable to confirm its leadership for so long that another may lead: clients that
+  // wait for its answers should be disconnected.
   virtual bool is_cut_off() const noexcept = 0;
   // Reads certificates and passwords again. Returns an error, or nothing.
   virtual std::string reload() = 0;

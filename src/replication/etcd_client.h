@@ -1,9 +1,5 @@
 // The interface to etcd. GrpcEtcd implements it over the network, ModelEtcd in simulations.
 //
-// A transaction reads and writes keys if its comparisons hold. A watch delivers every change in
-// order, beginning with a revision. A compaction removes old revisions. A measurement returns the
-// size of the store, for metrics.
-//
 // A client belongs to one thread. Callbacks run later on that thread, when its event loop runs
 // them, never inside of a call, and never after the client was destroyed.
 #pragma once
@@ -91,8 +87,8 @@ struct Change {
 // Receives the changes of a watch.
 class Watcher {
  public:
-  // In the order of revisions. The changes of one revision may come in several calls. After the
-  // watch was reopened, some changes are repeated.
+  // In the order of revisions. The changes of one revision may come in several calls, and some are
+  // repeated after the watch was reopened.
   virtual void changed(const std::vector<Change>& changes) = 0;
   // The watch has ended. `compacted`: the next changes do not exist any more.
   virtual void ended(bool compacted, const std::string& why) = 0;

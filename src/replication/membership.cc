@@ -7,8 +7,6 @@
 
 namespace lockd {
 
-using etcd::Answer;
-
 std::string to_text(const NodeRecord& record) {
   return "node=" + record.node + "\naddress=" + record.address +
          "\nleads=" + (record.leads ? "1" : "0") + "\napplied=" + std::to_string(record.applied) +
@@ -22,14 +20,13 @@ std::optional<NodeRecord> node_record_in(std::string_view text) {
   std::string leads;
   std::string applied;
   std::string behind;
-  if (!take_line(text, "node=", &record.node)) return {};
-  if (!take_line(text, "address=", &record.address)) return {};
-  if (!take_line(text, "leads=", &leads)) return {};
-  if (!take_line(text, "applied=", &applied)) return {};
-  if (!take_line(text, "behind=", &behind)) return {};
+  const bool is_complete =
+      take_line(text, "node=", &record.node) && take_line(text, "address=", &record.address) &&
+      take_line(text, "leads=", &leads) && take_line(text, "applied=", &applied) &&
+      take_line(text, "behind=", &behind);
   const auto applied_number = parse_whole(applied, 0, UINT64_MAX);
   const auto behind_number = parse_whole(behind, 0, UINT64_MAX);
-  if (!applied_number || !behind_number) return {};
+  if (!is_complete || !applied_number || !behind_number) return {};
   record.leads = leads == "1";
   record.applied = *applied_number;
   record.behind = *behind_number;
@@ -48,38 +45,38 @@ Time Membership::turn(Time now, const NodeRecord& self) {
   in_flight_ = true;
   put_at_ = now;
   put_not_ready_ = self.not_ready;
-  const std::string own = keys_.nodes + self.node;
-  etcd::Operation all = etcd::get(keys_.nodes);
-  all.range_end = keys_.nodes_end;
+  const std::string own = context_.keys.nodes + self.node;
+  etcd::Operation all = etcd::get(context_.keys.nodes);
+  all.range_end = context_.keys.nodes_end;
   etcd::Txn txn{.then = {etcd::get(own), etcd::put(own, to_text(self)), all}};
   for (const auto& [key, node] : nodes_) {
     const bool gone = now - node.since > kSilenceMax && key != own;
     if (self.leads && gone) txn.then.push_back(etcd::erase(key));
   }
-  client_.execute(txn, timeouts_.deadline(),
-                  [this, now, incarnation = self.incarnation](const Answer& answer) {
-                    in_flight_ = false;
-                    log_rejection(answer);
-                    if (answer.status != Answer::Status::done) return;
-                    on_own_record(answer.found.front(), incarnation);
-                    on_records(answer.found.back(), now);
-                  });
+  context_.execute(txn, [this, now, incarnation = self.incarnation](const etcd::Answer& answer) {
+    in_flight_ = false;
+    log_rejection(answer);
+    if (answer.status != etcd::Answer::Status::done) return;
+    on_own_record(answer.found.front(), incarnation);
+    on_records(answer.found.back(), now);
+  });
   return Time::never();
 }
 
 // The record is the first key that a server puts, and a server that may not put can never lead.
 // Logged once, until a put succeeds.
-void Membership::log_rejection(const Answer& answer) {
-  const bool refused = answer.status == Answer::Status::refused;
+void Membership::log_rejection(const etcd::Answer& answer) {
+  const bool refused = answer.status == etcd::Answer::Status::refused;
   why_not_written_ = refused ? "read_only" : "";
-  if (answer.status == Answer::Status::no_space) why_not_written_ = "etcd_full";
+  if (answer.status == etcd::Answer::Status::no_space) why_not_written_ = "etcd_full";
   const bool is_known = refused_ || !refused;
-  if (refused || answer.status == Answer::Status::done) refused_ = refused;
+  if (refused || answer.status == etcd::Answer::Status::done) refused_ = refused;
   if (is_known) return;
-  log_(Severity::error, "etcd: this server may not write there (" + answer.message +
-                            "), so it cannot lead; it needs the right to read and write all keys "
-                            "that begin with " +
-                            keys_.prefix);
+  context_.log(Severity::error,
+               "etcd: this server may not write there (" + answer.message +
+                   "), so it cannot lead; it needs the right to read and write all keys "
+                   "that begin with " +
+                   context_.keys.prefix);
 }
 
 // A record with the same text but a newer revision counts as a sign of life.
@@ -100,8 +97,7 @@ void Membership::on_records(const std::vector<etcd::Entry>& entries, Time now) {
 }
 
 // Two servers of one name overwrite each other's record. If the record from before this node's
-// first put appears again, a running server has put it. Of the two, this node is the later one,
-// because the other did not find a record of this node at first.
+// first put appears again, a running server has put it, and this node is the later one.
 void Membership::on_own_record(const std::vector<etcd::Entry>& before,
                                const std::string& incarnation) {
   const auto record = before.empty() ? std::nullopt : node_record_in(before.front().value);

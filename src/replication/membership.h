@@ -1,7 +1,5 @@
 // The nodes of a cluster and their state, for operators. Every node puts a record under its own key
-// each second, and reads the records of the others. No guarantee depends on them.
-//
-// Has no thread and never blocks: callbacks of the client update members, and turn() acts on them.
+// each second, and reads the others'. No guarantee depends on them. Has no thread and never blocks.
 #pragma once
 
 #include <cstdint>
@@ -13,10 +11,7 @@
 #include <vector>
 
 #include "lockd/journal.h"
-#include "replication/etcd_client.h"
-#include "replication/records.h"
-#include "replication/rpc_timeouts.h"
-#include "replication/telemetry.h"
+#include "replication/replication_context.h"
 
 namespace lockd {
 
@@ -55,14 +50,10 @@ class Membership {
   // A leader hands over only to a node whose record is not older than this.
   static constexpr Duration kRecent = 5 * kInterval;
 
-  // Another server has this node's name if it put the record this often since this node did. A
-  // single put may be a late one of this server's previous incarnation.
+  // Another server has this node's name if it put the record this often since this node did.
   static constexpr int kConflictPuts = 3;
 
-  // All references outlive it.
-  Membership(etcd::Client& client, const EtcdKeys& keys, const RpcTimeouts& timeouts,
-             ClusterLog log)
-      : client_(client), keys_(keys), timeouts_(timeouts), log_(std::move(log)) {}
+  explicit Membership(ReplicationContext& context) : context_(context) {}
 
   // Puts this node's record when it is due, and returns when to call again.
   Time turn(Time now, const NodeRecord& self);
@@ -72,14 +63,12 @@ class Membership {
   std::uint64_t answers() const { return answers_; }
   // The latest version that all known nodes can read.
   std::uint32_t version() const;
-  // A node that reported this node's address before this node did, and still reports it; empty:
-  // none. If two servers have one address, only the later one sees a conflict.
+  // A node that reported this node's address before this node did, and still does; empty: none. If
+  // two servers have one address or name, only the later one sees a conflict.
   std::string address_conflict(const NodeRecord& self) const;
-  // A server that had this node's name before this node put its first record, and still uses it.
-  // Not one that has ended since, nor an earlier incarnation of this server.
+  // A server, not an earlier incarnation of this one, that had this node's name before this node.
   std::optional<NodeRecord> name_conflict() const;
-  // Why etcd rejected the last record: "read_only", without the right to write, or "etcd_full".
-  // Empty: it did not, or the answer is unknown.
+  // Why etcd rejected the last record: "read_only" or "etcd_full". Empty: it did not, or unknown.
   std::string_view why_not_written() const { return why_not_written_; }
 
  private:
@@ -95,10 +84,7 @@ class Membership {
   void on_own_record(const std::vector<etcd::Entry>& before, const std::string& incarnation);
   void log_rejection(const etcd::Answer& answer);
 
-  etcd::Client& client_;
-  const EtcdKeys& keys_;
-  const RpcTimeouts& timeouts_;
-  const ClusterLog log_;
+  ReplicationContext& context_;
   bool in_flight_ = false;
   bool refused_ = false;
   std::uint64_t answers_ = 0;

@@ -52,13 +52,19 @@ class MembershipTest : public testing::Test {
     Node(etcd::ModelEtcd& etcd, const EtcdKeys& keys, const std::string& name)
         : record(record_of(name)),
           client(etcd.connect()),
-          membership(*client, keys, timeouts,
-                     [this](Severity, std::string_view line) { log.emplace_back(line); }) {}
+          context{.client = *client,
+                  .keys = keys,
+                  .timeouts = {100ms, 100ms},
+                  .retry = 10ms,
+                  .stats = stats,
+                  .log = [this](Severity, std::string_view line) { log.emplace_back(line); }},
+          membership(context) {}
 
     NodeRecord record;
     std::unique_ptr<etcd::ModelEtcd::Connection> client;
     std::vector<std::string> log;
-    const RpcTimeouts timeouts{100ms, 100ms};
+    ReplicationStats stats;
+    ReplicationContext context;
     Membership membership;
   };
 

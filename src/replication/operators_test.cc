@@ -84,7 +84,7 @@ class OperatedCluster : public testing::Test {
   void settle(const std::vector<Node*>& nodes) {
     ASSERT_TRUE(run_until({nodes.front()}, [&] { return nodes.front()->journal.is_leading(); }));
     for (const Node* node : nodes) {
-      ASSERT_TRUE(run_until(nodes, [&] { return node->journal.has_caught_up(); }));
+      ASSERT_TRUE(run_until(nodes, [&] { return node->journal.status().caught_up; }));
     }
   }
 
@@ -105,29 +105,29 @@ class OperatedCluster : public testing::Test {
     const NodePtr n1 = start("n1");
     settle({n1.get()});
     hold(*n1, "k");
-    const BatchId damaged = n1->journal.last_batch();
+    const BatchId damaged = n1->journal.status().last_batch;
     hold(*n1, "l");
     damage(keys_.batch(damaged));
     NodePtr n2 = start("n2");
     const auto run_both = [&](const std::function<bool()>& happened, Duration longest = 60s) {
       return run_until({n1.get(), n2.get()}, happened, longest);
     };
-    ASSERT_TRUE(run_both([&] { return !n2->journal.unreadable().empty(); }));
-    EXPECT_EQ(n2->journal.unreadable_batch(), damaged);
+    ASSERT_TRUE(run_both([&] { return !n2->journal.status().unreadable.empty(); }));
+    EXPECT_EQ(n2->journal.status().unreadable_batch, damaged);
     EXPECT_EQ(n2->journal.stats().unreadable.value(), 1u);
     EXPECT_NE(log_.back().find("can neither follow nor lead"), std::string::npos) << log_.back();
     run_for({n1.get(), n2.get()}, kBeat);
     EXPECT_EQ(n2->journal.over(), "");
 
-    const BatchId head = n1->journal.head();
+    const BatchId head = n1->journal.status().head;
     ASSERT_TRUE(n1->journal.begin_snapshot());
-    ASSERT_TRUE(run_both([&] { return n1->journal.base() > head; }));
-    EXPECT_EQ(get(keys_.base), to_text(n1->journal.base()));
+    ASSERT_TRUE(run_both([&] { return n1->journal.status().base > head; }));
+    EXPECT_EQ(get(keys_.base), to_text(n1->journal.status().base));
     // It waits for less time than it would have without the snapshot.
     ASSERT_TRUE(run_both([&] { return !n2->journal.over().empty(); }, 2 * kBeat));
     EXPECT_EQ(n2->journal.over(), "the unreadable part of the chain is needed no more");
     n2 = start("n2");
-    ASSERT_TRUE(run_both([&] { return n2->journal.has_caught_up(); }));
+    ASSERT_TRUE(run_both([&] { return n2->journal.status().caught_up; }));
     run_for({n1.get(), n2.get()}, kBeat);
     ASSERT_TRUE(n1->journal.transfer("n2"));
     ASSERT_TRUE(run_both([&] { return n2->journal.is_leading(); }));
@@ -207,7 +207,7 @@ TEST_F(OperatedCluster, ANameOfATermBeforeCountsForNothing) {
   put(keys_.leader,
       to_text(LeaderRecord{.incarnation = "x", .node = "n2", .address = "n2:1", .policy = "same"}));
   const NodePtr n1 = start("n1");
-  ASSERT_TRUE(run_until({n1.get()}, [&] { return n1->journal.has_caught_up(); }));
+  ASSERT_TRUE(run_until({n1.get()}, [&] { return n1->journal.status().caught_up; }));
   etcd_.store.execute({.then = {etcd::erase(keys_.leader)}});
   const Time erased = etcd_.now();
   ASSERT_TRUE(run_until({n1.get()}, [&] { return n1->journal.is_leading(); }));
@@ -283,9 +283,9 @@ TEST_F(OperatedCluster, ASnapshotThatIsAskedForTwiceIsWrittenTwice) {
   ASSERT_TRUE(n1->journal.begin_snapshot());
   run_for({n1.get()}, 1ms);
   hold(*n1, "k");
-  const BatchId head = n1->journal.head();
+  const BatchId head = n1->journal.status().head;
   ASSERT_TRUE(n1->journal.begin_snapshot());
-  EXPECT_TRUE(run_until({n1.get()}, [&] { return n1->journal.base() > head; }));
+  EXPECT_TRUE(run_until({n1.get()}, [&] { return n1->journal.status().base > head; }));
   EXPECT_EQ(n1->journal.stats().snapshots.value(), 2u);
 }
 

@@ -54,7 +54,6 @@ EtcdKeys::EtcdKeys(const std::string& cluster)
       base(prefix + "base"),
       heartbeat(prefix + "beat"),
       batches(prefix + "w/j/"),
-      batches_end(end_of(batches)),
       watched(prefix + "w/"),
       watched_end(end_of(watched)),
       nodes(prefix + "nodes/"),
@@ -105,10 +104,11 @@ std::string to_text(const LeaderRecord& record) {
 
 std::optional<LeaderRecord> leader_record_in(std::string_view text) {
   LeaderRecord record;
-  if (!take_line(text, "incarnation=", &record.incarnation)) return {};
-  if (!take_line(text, "node=", &record.node)) return {};
-  if (!take_line(text, "address=", &record.address)) return {};
-  if (!take_line(text, "policy=", &record.policy)) return {};
+  const bool is_complete = take_line(text, "incarnation=", &record.incarnation) &&
+                           take_line(text, "node=", &record.node) &&
+                           take_line(text, "address=", &record.address) &&
+                           take_line(text, "policy=", &record.policy);
+  if (!is_complete) return {};
   take_line(text, "http=", &record.http);  // older versions do not have it
   record.version = version_of_record(text);
   return record;

@@ -2,8 +2,7 @@
 //
 //   /<cluster>/w/leader             the leader's record; the revision of its put is the epoch
 //   /<cluster>/w/j/<epoch>/<seq>    a batch
-//   /<cluster>/w/successor          the node that the last leader named as the next, until one
-//   leads
+//   /<cluster>/w/successor          the next leader, named by the last one; until a node leads
 //   /<cluster>/head                 the id of the last batch
 //   /<cluster>/base                 the id of the first batch that is needed
 //   /<cluster>/beat                 the heartbeat of an idle leader
@@ -52,37 +51,27 @@ struct EtcdKeys {
   const std::string head;
   const std::string base;
   const std::string heartbeat;
-  const std::string batches;      // the range of the batches, ...
-  const std::string batches_end;  // ... and its end
+  const std::string batches;  // begins the key of every batch
   const std::string watched;
   const std::string watched_end;
   const std::string nodes;
   const std::string nodes_end;
 };
 
-// The version of batches and of the leader's record. This program reads all versions up to it. A
-// leader writes the latest version that every node can read, so nodes can be upgraded one by one.
+// The latest version of batches and of the leader's record that this program reads. A leader writes
+// the latest that every node can read, so nodes can be upgraded one by one.
 inline constexpr std::uint32_t kChainVersion = 1;
 
-// AppendBuffer leaves this much free in front of each chunk.
 inline constexpr std::size_t kBatchHeaderSize = kFrameHeaderSize;
 static_assert(kBatchHeaderSize == 48);
 
-// A batch as the value of its key: a header of 48 bytes, then events as the journal's records are.
-//
-//   0  u32  mark, "LkB<version>"  16  u64  its predecessor's seq
-//   4  u32  CRC32C of the rest    24  u64  position
-//   8  u64  predecessor's epoch   32  u64  the leader's time
-//                                 40       zeros
-//
-// Every batch names its predecessor, so a reader detects a missing one. The first batch of an epoch
-// has no events and marks the beginning of the epoch.
+// The first batch of an epoch has no events and marks its beginning.
 struct BatchHeader {
   std::uint32_t version = kChainVersion;  // a digit
   BatchId previous{};                     // none: it is the first of the chain
   Position position = 0;                  // of its first event, over all epochs
-  // The time at which the batch was made, by the clock of its deadlines. The next leader leads
-  // later, so a lease that keeps the time that was left of it then does not end early.
+  // When it was made, by the clock of its deadlines. A reader keeps the time that was left of a
+  // lease then, and reads the batch later, so no lease ends early.
   Time made_at{};
 };
 
@@ -94,15 +83,14 @@ inline Position end_of(const BatchHeader& header, std::size_t payload_size) {
 // Writes the header in front of the events in `bytes`.
 void seal(const BatchHeader& header, std::string& bytes);
 
-// False if `bytes` is not a batch, of an unknown version, or damaged. Otherwise `payload` points
-// into `bytes`.
+// False if `bytes` is not a batch, of an unknown version, or damaged. `payload` points into
+// `bytes`.
 bool open(std::string_view bytes, BatchHeader* header, std::string_view* payload);
 // The version in the header; 0 if `bytes` is not a batch.
 std::uint32_t version_of_batch(std::string_view bytes);
 
-// The value of the leader's key. Like all records in etcd it consists of lines "<name>=<value>" in
-// a fixed order, which an operator can read with etcdctl. Lines that a later version adds at the
-// end are ignored.
+// The value of the leader's key: like all records in etcd, lines "<name>=<value>" in a fixed order.
+// Lines that a later version adds at the end are ignored.
 struct LeaderRecord {
   std::string incarnation;  // of one journal of one process; random
   std::string node;

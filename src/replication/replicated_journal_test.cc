@@ -118,7 +118,7 @@ class ReplicatedJournalTest : public testing::Test {
       put(keys_.heartbeat, std::to_string(i));
       run_for(kBeat / 2);
     }
-    ASSERT_TRUE(journal_.has_caught_up());
+    ASSERT_TRUE(journal_.status().caught_up);
   }
   bool is_leading() const { return journal_.is_leading(); }
   static LeaderRecord with_policy(const std::string& policy) {
@@ -149,8 +149,8 @@ TEST_F(ReplicatedJournalTest, TheSettingsOfWhoLeadsAreInForce) {
     run_for(kBeat);
   }
   EXPECT_EQ(journal_.over(), "");
-  EXPECT_EQ(journal_.settings(), "max-locks=5 etcd-detect=1 later=9");
-  EXPECT_EQ(journal_.own_settings(), "max-locks=7 etcd-detect=1");
+  EXPECT_EQ(journal_.status().settings, "max-locks=5 etcd-detect=1 later=9");
+  EXPECT_EQ(journal_.status().own_settings, "max-locks=7 etcd-detect=1");
   EXPECT_EQ(lines_with("max-locks is 5, here 7"), 1);
   EXPECT_EQ(lines_with("etcd-detect is"), 0);
   EXPECT_EQ(lines_with("later"), 0);
@@ -159,8 +159,8 @@ TEST_F(ReplicatedJournalTest, TheSettingsOfWhoLeadsAreInForce) {
 TEST_F(ReplicatedJournalTest, WhoBeginsToLeadBringsItsOwnSettings) {
   put(keys_.leader, to_text(with_policy("max-locks=5 etcd-detect=2")));
   ASSERT_TRUE(run_until([this] { return is_leading(); })) << journal_.over();
-  EXPECT_EQ(journal_.settings(), journal_.own_settings());
-  EXPECT_EQ(journal_.detect(), kDetect);
+  EXPECT_EQ(journal_.status().settings, journal_.status().own_settings);
+  EXPECT_EQ(journal_.status().detect, kDetect);
   EXPECT_NE(get(keys_.leader).find("policy=max-locks=7 etcd-detect=1\n"), std::string::npos);
   EXPECT_EQ(lines_with("in force from now on: etcd-detect is 1, was 2; max-locks is 7, was 5"), 1);
 }
@@ -186,7 +186,7 @@ TEST_F(ReplicatedJournalTest, ALeaderWithAShorterDetectIsReplacedSooner) {
 // compared with what another counted on.
 TEST_F(ReplicatedJournalTest, ANewLeadersDetectIsKnownBeforeItIsTakenForDead) {
   put(keys_.leader, to_text(with_policy("etcd-detect=0.3")));
-  ASSERT_TRUE(run_until([this] { return journal_.has_caught_up(); }));
+  ASSERT_TRUE(run_until([this] { return journal_.status().caught_up; }));
   client_.go_deaf();
   put(keys_.leader, to_text(with_policy("etcd-detect=5")));
   const Time last = etcd_.now();
@@ -198,8 +198,8 @@ TEST_F(ReplicatedJournalTest, ANewLeadersDetectIsKnownBeforeItIsTakenForDead) {
 TEST_F(ReplicatedJournalTest, SettingsThatAreNotUnderstoodMakeNothingUnreadable) {
   put(keys_.leader, to_text(with_policy("two words")));
   const Time last = etcd_.now();
-  ASSERT_TRUE(run_until([this] { return journal_.has_caught_up(); }));
-  EXPECT_EQ(journal_.unreadable(), "");
+  ASSERT_TRUE(run_until([this] { return journal_.status().caught_up; }));
+  EXPECT_EQ(journal_.status().unreadable, "");
   EXPECT_EQ(lines_with("are not understood: two words"), 1);
   ASSERT_TRUE(run_until([this] { return is_leading(); }, 2 * kDetectMax)) << journal_.over();
   EXPECT_GE(etcd_.now() - last, kDetectMax);  // the longest that it may count on
@@ -216,7 +216,7 @@ TEST_F(ReplicatedJournalTest, WhoAppendsForTheFirstTimeIsNotReplaced) {
 
 TEST_F(ReplicatedJournalTest, AHandOverThatTheWatchConcealsIsNoticed) {
   put(keys_.leader, to_text(kOther));
-  ASSERT_TRUE(run_until([this] { return journal_.leader().epoch != 0; }));
+  ASSERT_TRUE(run_until([this] { return journal_.status().leader.epoch != 0; }));
   run_for(kBeat);  // the watch is open
   client_.go_deaf();
   etcd_.store.execute({.then = {etcd::erase(keys_.leader)}});
@@ -225,12 +225,12 @@ TEST_F(ReplicatedJournalTest, AHandOverThatTheWatchConcealsIsNoticed) {
 
 TEST_F(ReplicatedJournalTest, WhatCannotBeReadIsNamedAndReadAgainLater) {
   put(keys_.leader, to_text(kOther));
-  ASSERT_TRUE(run_until([this] { return journal_.has_caught_up(); }));
+  ASSERT_TRUE(run_until([this] { return journal_.status().caught_up; }));
   put_batch({5, 1}, "LkB7" + std::string(60, 'x'));
-  ASSERT_TRUE(run_until([this] { return !journal_.unreadable().empty(); }));
+  ASSERT_TRUE(run_until([this] { return !journal_.status().unreadable.empty(); }));
   ASSERT_TRUE(journal_.over().empty());
   ClusterStatus status{.detect = kDetect, .caught_up = true, .answered = etcd_.now()};
-  status.unreadable = journal_.unreadable();
+  status.unreadable = journal_.status().unreadable;
   EXPECT_EQ(why_not_ready(status, etcd_.now()), "unreadable");
   EXPECT_NE(log_.back().find("batch " + to_text(BatchId{5, 1}) + " is of version 7"),
             std::string::npos)
@@ -250,7 +250,7 @@ TEST_F(ReplicatedJournalTest, AnEtcdThatWasEmptiedIsFollowedFromTheBeginning) {
   put(keys_.leader, to_text(kOther));
   ASSERT_TRUE(run_until([this] { return !journal_.over().empty(); }, kDetect));
   EXPECT_EQ(journal_.over(), etcd::kAnotherStore);
-  EXPECT_FALSE(journal_.is_refused());
+  EXPECT_FALSE(journal_.status().refused);
   EXPECT_EQ(get(keys_.leader), to_text(kOther));
 }
 
@@ -291,16 +291,16 @@ TEST_F(ReplicatedJournalTest, ALeaderWhoseEtcdWasEmptiedEnds) {
 
 TEST_F(ReplicatedJournalTest, ReadyIsWhoHasCaughtUpAndHearsFromEtcd) {
   const auto why = [this](Duration later = {}) {
-    const ClusterStatus status{.detect = journal_.detect(),
-                               .caught_up = journal_.has_caught_up(),
-                               .lags_since = journal_.lags_since(),
-                               .answered = journal_.answered(),
-                               .not_written = journal_.membership().why_not_written()};
+    const ClusterStatus status{.detect = journal_.status().detect,
+                               .caught_up = journal_.status().caught_up,
+                               .lags_since = journal_.status().lags_since,
+                               .answered = journal_.status().answered,
+                               .not_written = journal_.status().not_written};
     return why_not_ready(status, etcd_.now() + later);
   };
   EXPECT_EQ(why(), "catching_up");
   put(keys_.leader, to_text(kOther));
-  ASSERT_TRUE(run_until([this] { return journal_.has_caught_up(); }));
+  ASSERT_TRUE(run_until([this] { return journal_.status().caught_up; }));
   EXPECT_EQ(why(), "");
   EXPECT_EQ(why(2 * kDetect), "no_etcd");
   etcd_.store.full = true;
@@ -310,7 +310,7 @@ TEST_F(ReplicatedJournalTest, ReadyIsWhoHasCaughtUpAndHearsFromEtcd) {
   client_.go_deaf();
   put(keys_.batch({5, 1}), "more than it hears of");
   put(keys_.head, to_text(BatchId{5, 1}));
-  ASSERT_TRUE(run_until([this] { return journal_.lags_since().has_value(); }, kBeat * 2));
+  ASSERT_TRUE(run_until([this] { return journal_.status().lags_since.has_value(); }, kBeat * 2));
   EXPECT_EQ(why(), "");
   EXPECT_EQ(why(kDetect + 1ms), "no_etcd");
 }
@@ -324,18 +324,18 @@ TEST_F(ReplicatedJournalTest, TellsTheOthersWhetherItCouldLead) {
   ASSERT_TRUE(run_until(says_ready));
   put_batch({5, 1}, "LkB7" + std::string(60, 'x'));
   EXPECT_TRUE(run_until([&] { return !says_ready(); }));
-  EXPECT_FALSE(journal_.unreadable().empty());
+  EXPECT_FALSE(journal_.status().unreadable.empty());
 }
 
 // The last that it had not heard of was that it is elected.
 TEST_F(ReplicatedJournalTest, ALeaderIsBehindNobody) {
   ASSERT_TRUE(run_until([this] { return journal_.stats().campaigns.value() > 0; }));
   client_.go_deaf();
-  ASSERT_TRUE(run_until([this] { return journal_.lags_since().has_value(); }));
+  ASSERT_TRUE(run_until([this] { return journal_.status().lags_since.has_value(); }));
   ASSERT_TRUE(run_until([this] { return is_leading(); }));
   run_for(kDetect);
-  EXPECT_FALSE(journal_.lags_since().has_value());
-  EXPECT_EQ(journal_.behind(), 0u);
+  EXPECT_FALSE(journal_.status().lags_since.has_value());
+  EXPECT_EQ(journal_.status().behind, 0u);
 }
 
 TEST_F(ReplicatedJournalTest, AnAddressIsOneServersAlone) {
@@ -346,7 +346,7 @@ TEST_F(ReplicatedJournalTest, AnAddressIsOneServersAlone) {
     put(keys_.nodes + "n3", to_text(other));
     run_for(kBeat);
   }
-  EXPECT_TRUE(journal_.is_refused());
+  EXPECT_TRUE(journal_.status().refused);
   EXPECT_NE(journal_.over().find("n3, says that clients reach it at h:1"), std::string::npos)
       << journal_.over();
 }
@@ -359,7 +359,7 @@ TEST_F(ReplicatedJournalTest, ANameIsOneServersAlone) {
     put(keys_.nodes + kSelf.node, to_text(other));
     run_for(kBeat);
   }
-  EXPECT_TRUE(journal_.is_refused());
+  EXPECT_TRUE(journal_.status().refused);
   EXPECT_EQ(journal_.over(),
             "another server, which clients reach at h:9, is called n1, as this one is (--node-id, "
             "or else --advertise-addr)");
@@ -388,7 +388,7 @@ TEST_F(ReplicatedJournalTest, ABarrierIsNotDeceivedByAClockThatStoodStill) {
 
 TEST_F(ReplicatedJournalTest, TellsWhomItFollowsAndWhenItHasCaughtUp) {
   put(keys_.leader, to_text(kOther));
-  ASSERT_TRUE(run_until([this] { return journal_.has_caught_up(); }));
+  ASSERT_TRUE(run_until([this] { return journal_.status().caught_up; }));
   run_for(kBeat);
   ASSERT_EQ(log_.size(), 2u);
   EXPECT_EQ(log_[0], "cluster: follows n2 at h:2, epoch 2");
@@ -450,6 +450,7 @@ TEST_F(ReplicatedJournalTest, WhoIsStoppedWhenItWasJustElectedLeavesNoLeadersKey
   journal_.resign();
   EXPECT_TRUE(run_until([this] { return !journal_.over().empty(); }));
   EXPECT_EQ(get(keys_.leader), "");
+  EXPECT_EQ(journal_.turn(), Duration::zero()) << "its owner must not sleep";
 }
 
 // While etcd is unavailable holders keep renewing on new connections, and get no answers.

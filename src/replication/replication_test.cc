@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "journal/format.h"
-#include "replication/detector.h"
 #include "replication/follower.h"
+#include "replication/leader_watch.h"
 #include "replication/records.h"
 #include "replication/testing/model_etcd.h"
 
@@ -120,6 +120,14 @@ class FollowerTest : public testing::Test {
     etcd_.store.execute(
         {.then = {etcd::put(keys_.batch(id), bytes), etcd::put(keys_.head, to_text(id))}});
   }
+  ReplicationContext context_for(etcd::Client& client) {
+    return {.client = client,
+            .keys = EtcdKeys("t"),
+            .timeouts = {25ms, 100ms},
+            .retry = 10ms,
+            .stats = stats_,
+            .log = [](Severity, std::string_view) {}};
+  }
   void put(const std::string& key, const std::string& value) {
     etcd_.store.execute({.then = {etcd::put(key, value)}});
   }
@@ -138,8 +146,8 @@ class FollowerTest : public testing::Test {
   etcd::ModelEtcd etcd_{1, etcd::kNoFaults};
   std::unique_ptr<etcd::ModelEtcd::Connection> client_ = etcd_.connect();
   ReplicationStats stats_;
-  EtcdErrorLog errors_{[](Severity, std::string_view) {}};
-  Follower follower_{*client_, keys_, {.rpc = 100ms, .retry = 10ms, .page = 2}, stats_, errors_};
+  ReplicationContext context_ = context_for(*client_);
+  Follower follower_{context_, 2};
   std::vector<Fence> heard_;
   Position end_ = 0;
 };
@@ -152,9 +160,9 @@ TEST_F(FollowerTest, LoadsInPagesAndThenWatches) {
   append({5, 6}, {5, 5}, end_, {granted("k", 6)});
   run();
   EXPECT_EQ(heard_, (std::vector<Fence>{1, 2, 3, 4, 5, 6}));
-  EXPECT_EQ(follower_.last_batch(), (BatchId{5, 6}));
-  EXPECT_EQ(follower_.position(), end_);
-  EXPECT_EQ(follower_.lost(), "");
+  EXPECT_EQ(follower_.chain().last_batch, (BatchId{5, 6}));
+  EXPECT_EQ(follower_.chain().position, end_);
+  EXPECT_EQ(follower_.failure().why, "");
 }
 
 TEST_F(FollowerTest, BeginsWithTheBase) {
@@ -176,7 +184,7 @@ TEST_F(FollowerTest, ReadsNothingBehindTheHead) {
   append({5, 2}, {5, 1}, end_, {granted("k", 2)});
   run();
   EXPECT_EQ(heard_, (std::vector<Fence>{1, 2}));
-  EXPECT_EQ(follower_.lost(), "");
+  EXPECT_EQ(follower_.failure().why, "");
 }
 
 TEST_F(FollowerTest, PassesOverWhatNoBatchOfTheChainFollows) {
@@ -185,7 +193,7 @@ TEST_F(FollowerTest, PassesOverWhatNoBatchOfTheChainFollows) {
   put(keys_.batch({5, 8}), "LkB7" + std::string(60, 'x'));
   append({9, 0}, {5, 0}, end_, {granted("k", 1)});
   run();
-  EXPECT_TRUE(follower_.is_current()) << follower_.lost();
+  EXPECT_TRUE(follower_.is_current()) << follower_.failure().why;
   EXPECT_EQ(heard_, std::vector<Fence>{1});
 }
 
@@ -196,10 +204,11 @@ TEST_F(FollowerTest, PassesOverWhatIsPutWithoutTheHead) {
   seal({.previous = {3, 4}, .position = 99}, elsewhere);
   for (const std::string& stray : {std::string("no batch"), elsewhere}) {
     put(keys_.batch({5, UINT64_MAX}), stray);
-    append({5, follower_.last_batch().seq + 1}, follower_.last_batch(), end_, {granted("k", 1)});
+    append({5, follower_.chain().last_batch.seq + 1}, follower_.chain().last_batch, end_,
+           {granted("k", 1)});
     run();
   }
-  EXPECT_EQ(follower_.lost(), "");
+  EXPECT_EQ(follower_.failure().why, "");
   EXPECT_EQ(heard_, (std::vector<Fence>{1, 1}));
 }
 
@@ -208,20 +217,20 @@ TEST_F(FollowerTest, RefusesALaterVersionByName) {
   etcd_.store.execute({.then = {etcd::put(keys_.batch({5, 1}), "LkB2" + std::string(60, 'x')),
                                 etcd::put(keys_.head, to_text(BatchId{5, 1}))}});
   run();
-  EXPECT_EQ(follower_.lost(),
+  EXPECT_EQ(follower_.failure().why,
             "batch " + to_text(BatchId{5, 1}) +
                 " is of version 2, and this program knows version 1; run on every node the "
                 "version of the leader, or a newer one");
-  EXPECT_TRUE(follower_.is_unreadable());
+  EXPECT_TRUE(follower_.failure().unreadable);
 }
 
 TEST_F(FollowerTest, RefusesALaterLeadersRecordByName) {
   etcd_.store.execute({.then = {etcd::put(keys_.leader, "who=n\nversion=3\n")}});
   run();
-  EXPECT_EQ(follower_.lost(),
+  EXPECT_EQ(follower_.failure().why,
             "the leader's record is of version 3, and this program knows version 1; run on every "
             "node the version of the leader, or a newer one");
-  EXPECT_TRUE(follower_.is_unreadable());
+  EXPECT_TRUE(follower_.failure().unreadable);
 }
 
 // Nothing has come for long, and all that is older is compacted. Its watch breaks.
@@ -229,22 +238,22 @@ TEST_F(FollowerTest, NeedsNothingOlderThanWhatItWasSaidToHaveSeen) {
   append({5, 0}, {}, 0, {});
   run();
   for (int i = 0; i < 10; ++i) etcd_.store.execute({.then = {etcd::put(keys_.heartbeat, "5")}});
-  follower_.has_seen(etcd_.store.revision());
+  follower_.advance(etcd_.store.revision());
   client_->unwatch();
   etcd_.store.compact(etcd_.store.revision() - 1);
   follower_.reopen_watch();
   run();
   append({5, 1}, {5, 0}, end_, {granted("k", 1)});
   run();
-  EXPECT_EQ(follower_.lost(), "");
+  EXPECT_EQ(follower_.failure().why, "");
   EXPECT_EQ(heard_, std::vector<Fence>{1});
 }
 
 TEST_F(FollowerTest, IsLostWhereTheBeginningIsMissing) {
   append({5, 7}, {5, 6}, 1000, {granted("k", 7)});
   run();
-  EXPECT_TRUE(follower_.is_unreadable());
-  EXPECT_EQ(follower_.unreadable_batch(), (BatchId{5, 6}));
+  EXPECT_TRUE(follower_.failure().unreadable);
+  EXPECT_EQ(follower_.failure().batch, (BatchId{5, 6}));
 }
 
 // A follower that starts again finds the same chain.
@@ -253,29 +262,29 @@ TEST_F(FollowerTest, CannotReadAChainThatLacksABatchOrHasADamagedOne) {
   for (std::uint64_t i = 1; i <= 5; ++i) append({5, i}, {5, i - 1}, end_, {granted("k", i)});
   etcd_.store.execute({.then = {etcd::erase(keys_.batch({5, 3}))}});
   run();
-  EXPECT_TRUE(follower_.is_unreadable());
-  EXPECT_EQ(follower_.unreadable_batch(), (BatchId{5, 3}));
-  EXPECT_EQ(follower_.lost(), "batch " + to_text(BatchId{5, 4}) + " follows " +
-                                  to_text(BatchId{5, 3}) + ", and the last one seen is " +
-                                  to_text(BatchId{5, 2}));
+  EXPECT_TRUE(follower_.failure().unreadable);
+  EXPECT_EQ(follower_.failure().batch, (BatchId{5, 3}));
+  EXPECT_EQ(follower_.failure().why, "batch " + to_text(BatchId{5, 4}) + " follows " +
+                                         to_text(BatchId{5, 3}) + ", and the last one seen is " +
+                                         to_text(BatchId{5, 2}));
 
   put(keys_.batch({5, 3}), "no batch");
-  Follower another(*client_, keys_, {.rpc = 100ms, .retry = 10ms, .page = 2}, stats_, errors_);
+  Follower another(context_, 2);
   for (int i = 0; i < 200; ++i) {
     etcd_.move_to(etcd_.now() + 1ms);
     client_->deliver();
     another.turn(etcd_.now(), [](const Event&) { return true; });
   }
-  EXPECT_EQ(another.lost(), "batch " + to_text(BatchId{5, 3}) + " is damaged");
-  EXPECT_EQ(another.unreadable_batch(), (BatchId{5, 3}));
+  EXPECT_EQ(another.failure().why, "batch " + to_text(BatchId{5, 3}) + " is damaged");
+  EXPECT_EQ(another.failure().batch, (BatchId{5, 3}));
 }
 
 TEST_F(FollowerTest, IsLostWhereTheHeadIsNotTheEnd) {
   append({5, 0}, {}, 0, {});
   etcd_.store.execute({.then = {etcd::put(keys_.head, to_text(BatchId{5, 1}))}});
   run();
-  EXPECT_TRUE(follower_.is_unreadable());
-  EXPECT_EQ(follower_.unreadable_batch(), (BatchId{5, 1}));
+  EXPECT_TRUE(follower_.failure().unreadable);
+  EXPECT_EQ(follower_.failure().batch, (BatchId{5, 1}));
 }
 
 TEST_F(FollowerTest, IsLostAtAGapAnOldEpochsBatchAndAContradiction) {
@@ -291,7 +300,8 @@ TEST_F(FollowerTest, IsLostAtAGapAnOldEpochsBatchAndAContradiction) {
     etcd::ModelEtcd etcd(1, etcd::kNoFaults);
     etcd.move_to(Time{1'000'000'000});
     const auto client = etcd.connect();
-    Follower follower(*client, keys_, {.rpc = 100ms, .retry = 10ms}, stats_, errors_);
+    ReplicationContext context = context_for(*client);
+    Follower follower(context, 64);
     const auto run = [&] {
       for (int i = 0; i < 100; ++i) {
         etcd.move_to(etcd.now() + 1ms);
@@ -308,7 +318,7 @@ TEST_F(FollowerTest, IsLostAtAGapAnOldEpochsBatchAndAContradiction) {
     append(c.id, c.previous, end_, {granted("k", c.fence)});
     std::swap(etcd.store, etcd_.store);
     run();
-    EXPECT_NE(follower.lost(), "") << c.what;
+    EXPECT_NE(follower.failure().why, "") << c.what;
     etcd_.store = {};
   }
 }
@@ -334,7 +344,7 @@ TEST_F(FollowerTest, IsLostWhenWhatItNeedsIsCompacted) {
   etcd_.store.compact(etcd_.store.revision());
   follower_.reopen_watch();
   run();
-  EXPECT_NE(follower_.lost(), "");
+  EXPECT_NE(follower_.failure().why, "");
 }
 
 TEST_F(FollowerTest, IsLostWhenEtcdIsEmptiedWhileItIsRead) {
@@ -343,21 +353,21 @@ TEST_F(FollowerTest, IsLostWhenEtcdIsEmptiedWhileItIsRead) {
   while (heard_.empty()) run(1);
   etcd_.store = {};
   run();
-  EXPECT_NE(follower_.lost(), "");
-  EXPECT_FALSE(follower_.is_unreadable());
+  EXPECT_NE(follower_.failure().why, "");
+  EXPECT_FALSE(follower_.failure().unreadable);
 }
 
 TEST_F(FollowerTest, KnowsWhoLeads) {
   const LeaderRecord record{.incarnation = "i", .node = "n", .address = "h:1", .policy = "p"};
   run();
-  EXPECT_EQ(follower_.leader().epoch, 0);
+  EXPECT_EQ(follower_.chain().leader.epoch, 0);
   etcd_.store.execute({.then = {etcd::put(keys_.leader, to_text(record))}});
   run();
-  EXPECT_EQ(follower_.leader().epoch, etcd_.store.revision());
-  EXPECT_EQ(follower_.leader().record, record);
+  EXPECT_EQ(follower_.chain().leader.epoch, etcd_.store.revision());
+  EXPECT_EQ(follower_.chain().leader.record, record);
   etcd_.store.execute({.then = {etcd::erase(keys_.leader)}});
   run();
-  EXPECT_EQ(follower_.leader().epoch, 0);
+  EXPECT_EQ(follower_.chain().leader.epoch, 0);
 }
 
 }  // namespace

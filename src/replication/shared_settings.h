@@ -1,8 +1,7 @@
 // The settings that all servers of a cluster share: words "<name>=<value>" in the leader's record.
-// The leader's are in force, also on a server that is configured differently.
-//
-// A name that only one of two servers has belongs to a version that the other does not know, and is
-// ignored. A text that cannot be parsed has no settings. Pure functions.
+// The leader's are in force. A name that only one of two servers has belongs to a version that the
+// other does not know, and is ignored. A text that cannot be parsed has no settings. Pure
+// functions.
 #pragma once
 
 #include <chrono>
@@ -23,8 +22,7 @@ inline constexpr Duration kDetectMax = std::chrono::seconds(60);
 
 using SharedSettings = std::map<std::string, std::string, std::less<>>;
 
-// Nothing unless every word is a name of lower-case letters, digits and hyphens with a value, and
-// no name occurs twice.
+// Nothing unless every word is a name of lower-case letters, digits and hyphens with a value.
 std::optional<SharedSettings> shared_settings_in(std::string_view text);
 
 struct SettingDifference {

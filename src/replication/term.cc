@@ -4,88 +4,103 @@
 #include <limits>
 #include <utility>
 
-#include "replication/records.h"
-
 namespace lockd {
 
-using etcd::Answer;
-using etcd::Operation;
-using Status = Answer::Status;
-
-namespace {
+using Status = etcd::Answer::Status;
 
 // The next batch is held back for at most this fraction of the time that the last one took.
 constexpr int kGatherFraction = 2;
 constexpr Duration kGatherMax = std::chrono::milliseconds(1);
 
-}  // namespace
+void BatchGathering::on_appended(Time now, Duration took, std::size_t waiting) {
+  awaited_ = last_batch_ + waiting;
+  until_ = awaited_ > 1 ? now + std::min(took / kGatherFraction, kGatherMax) : now;
+}
 
-Term::Term(etcd::Client& client, const EtcdKeys& keys, const TermOptions& options,
-           RpcTimeouts& timeouts, ReplicationStats& stats, EtcdErrorLog& errors,
-           etcd::Revision epoch, const BatchId& last, Position position)
-    : client_(client),
-      keys_(keys),
-      options_(options),
-      timeouts_(timeouts),
-      stats_(stats),
-      errors_(errors),
-      epoch_(epoch),
-      last_(last),
-      previous_(last),
-      revision_(epoch) {
+Time Heartbeat::turn(Time now, Time batch_sent, bool is_appending) {
+  is_appending_ = is_appending;
+  const Duration interval = guard_.detect() / 5;
+  const Time due = std::max(batch_sent, guard_.last_success()) + interval;
+  if (now >= std::max(due, next_)) {
+    next_ = now + interval;
+    send(now);
+  }
+  return std::max(due, next_);
+}
+
+// Does not wait for the answers of earlier heartbeats, so the latency of etcd does not limit their
+// rate. An answer after `detect` is of no use.
+void Heartbeat::send(Time now) {
+  last_sent_ = now;
+  context_.client.execute(
+      guard_.txn({etcd::put(context_.keys.heartbeat, std::to_string(guard_.epoch()))}),
+      guard_.detect(), [this, now](const etcd::Answer& answer) { on_answer(now, answer); });
+}
+
+// A single lost heartbeat is not logged. While a batch is in flight, its answer logs that etcd
+// answers again.
+void Heartbeat::on_answer(Time sent, const etcd::Answer& answer) {
+  if (!guard_.ended().empty()) return;
+  const bool failed = answer.status != Status::done;
+  if (failed ? sent > guard_.last_success() : !is_appending_) context_.errors.record(answer);
+  if (failed && sent == last_sent_) next_ = sent + context_.retry;
+  if (failed || !guard_.check(answer)) return;
+  context_.timeouts.answered(sent);
+  guard_.confirm(sent);
+}
+
+Term::Term(ReplicationContext& context, LeaderGuard guard, std::uint32_t version,
+           const BatchId& last, Position position)
+    : context_(context), guard_(std::move(guard)), version_(version), last_(last), previous_(last) {
   prepare(std::string(kBatchHeaderSize, '\0'), position, {});
 }
 
 std::size_t Term::wanted() const {
-  if (is_sending()) return std::numeric_limits<std::size_t>::max();
-  return gathering_ ? awaited_ : 1;
-}
-
-Time Term::certain_until() const {
-  return last_success_ == Time{} ? Time{} : last_success_ + options_.detect * 4 / 5;
+  return is_sending() ? std::numeric_limits<std::size_t>::max() : gathering_.awaited();
 }
 
 Time Term::turn(Time now, AppendBuffer* pending) {
-  if (!ended_.empty()) return Time::never();
-  if (const Time sent = std::exchange(answered_, {}); sent != Time{}) timeouts_.record(sent, now);
+  if (!guard_.ended().empty()) return Time::never();
+  context_.timeouts.turn(now);
+  const std::size_t waiting = pending != nullptr ? pending->count() : 0;
   if (std::exchange(just_committed_, false)) {
     const Duration took = now - append_.first_sent;
-    stats_.append_time.add(took);
-    awaited_ = notified_ + (pending != nullptr ? pending->count() : 0);
-    gather_until_ = awaited_ > 1 ? now + std::min(took / kGatherFraction, kGatherMax) : now;
+    context_.stats.append_time.add(took);
+    gathering_.on_appended(now, took, waiting);
   }
-  gathering_ = now < gather_until_ && pending != nullptr && pending->count() < awaited_;
-  if (is_idle() && pending != nullptr) {
+  const bool is_gathering = pending != nullptr && gathering_.update(now, waiting);
+  if (pending != nullptr && !is_gathering && !is_sending()) {
     AppendBuffer::Taken taken = pending->take(false);
-    if (taken.count > 0) notified_ = taken.count;
+    if (taken.count > 0) gathering_.on_batch(taken.count);
     std::move(taken.chunks.begin(), taken.chunks.end(), std::back_inserter(queue_));
   }
-  if (!is_appending() && !queue_.empty()) {
+  if (!append_.unsettled && !queue_.empty()) {
     Chunk chunk = std::move(queue_.front());
     queue_.pop_front();
     prepare(std::move(chunk.bytes), chunk.position, now);
   }
   if (append_.unsettled && now >= append_.next_try) send(now);
-  if (has_begun() && now >= heartbeat_due()) heartbeat(now);
 
-  Time next = gathering_ ? gather_until_ : Time::never();
-  if (append_.unsettled) next = append_.next_try;
-  return has_begun() ? std::min(next, heartbeat_due()) : next;
+  const Time next = append_.unsettled ? append_.next_try : gathering_.until();
+  if (!has_begun()) return next;
+  // A batch in flight is a sign of life as well, unless it is refused.
+  const bool is_sign = append_.unsettled && append_.refused == Time{};
+  return std::min(next, heartbeat_.turn(now, is_sign ? append_.sent : Time{}, append_.unsettled));
 }
 
 void Term::prepare(std::string bytes, Position position, Time now) {
   const BatchHeader header{
-      .version = options_.version, .previous = previous_, .position = position, .made_at = now};
+      .version = version_, .previous = previous_, .position = position, .made_at = now};
   append_ = {
       .id = next(), .end = end_of(header, bytes.size() - kBatchHeaderSize), .unsettled = true};
   seal(header, bytes);
   sent_size_ += bytes.size();
-  etcd::Compare follows{keys_.head, etcd::Revision{0}};
+  etcd::Compare follows{context_.keys.head, etcd::Revision{0}};
   if (!previous_.is_none()) follows.is = to_text(previous_);
-  append_.txn = guarded({etcd::put(keys_.batch(append_.id), std::move(bytes)),
-                         etcd::put(keys_.head, to_text(append_.id))});
+  append_.txn = guard_.txn({etcd::put(context_.keys.batch(append_.id), std::move(bytes)),
+                            etcd::put(context_.keys.head, to_text(append_.id))});
   append_.txn.compare.push_back(std::move(follows));
-  append_.txn.otherwise.push_back(etcd::get(keys_.head));
+  append_.txn.otherwise.push_back(etcd::get(context_.keys.head));
   previous_ = append_.id;
   ++next_seq_;
 }
@@ -94,132 +109,72 @@ void Term::send(Time now) {
   if (append_.first_sent == Time{}) {
     append_.first_sent = now;
   } else {
-    stats_.resends.add();
-    client_.switch_member();
+    context_.stats.resends.add();
+    context_.client.switch_member();
   }
   append_.sent = now;
-  append_.next_try = now + timeouts_.retry_after();
-  client_.execute(append_.txn, timeouts_.deadline(),
-                  [this, id = append_.id, now](const Answer& answer) { settle(id, now, answer); });
+  append_.next_try = now + context_.timeouts.retry_after();
+  context_.execute(append_.txn, [this, id = append_.id, now](const etcd::Answer& answer) {
+    on_answer(id, now, answer);
+  });
 }
 
-void Term::settle(const BatchId& id, Time sent, const Answer& answer) {
-  if (!ended_.empty()) return;
+void Term::on_answer(const BatchId& id, Time sent, const etcd::Answer& answer) {
+  if (!guard_.ended().empty()) return;
   if (id != append_.id || !append_.unsettled) {  // settled by another try
-    check_guard(answer);
+    guard_.check(answer);
     return;
   }
   full_ = answer.status == Status::no_space;
-  if (answer.status != Status::unknown) answered_ = sent;  // any answer counts
-  if (answer.status == Status::refused) handle_rejection(sent, answer);
-  errors_.record(answer);
+  if (answer.status != Status::unknown) context_.timeouts.answered(sent);
+  if (answer.status == Status::refused) on_refusal(sent, answer);
+  context_.errors.record(answer);
   if (answer.status != Status::done) {
-    if (sent == append_.sent) append_.next_try = sent + options_.retry;
+    if (sent == append_.sent) append_.next_try = sent + context_.retry;
     return;
   }
-  const bool appended = check_guard(answer);
-  if (!ended_.empty()) return;
-  if (!appended) return settle_not_succeeded(answer);
-  succeeded(sent);
-  commit_append();
+  if (guard_.check(answer)) return commit(sent);
+  if (!guard_.ended().empty()) return;
+  const std::vector<etcd::Entry>& head = answer.found.back();
+  on_other_head(head.empty() ? "" : head.front().value);
 }
 
-// A refusal of every call may be temporary, as while a password is changed. But if a batch is
-// refused before and after a heartbeat that was accepted, the cause is the batch, as its size. It
-// would be refused forever, so the term ends, and the next leader does not have the batch.
-void Term::handle_rejection(Time sent, const Answer& answer) {
-  const std::string what = "batch " + to_text(append_.id) + " of " +
-                           std::to_string(append_.txn.then.front().value.size()) + " bytes";
+// A refusal of every call may be temporary. But if a batch is refused before and after a heartbeat
+// that was accepted, its size may be the cause. It would be refused forever, so the term ends.
+void Term::on_refusal(Time sent, const etcd::Answer& answer) {
+  const std::string batch = "batch " + to_text(append_.id) + " of " +
+                            std::to_string(append_.txn.then.front().value.size()) + " bytes";
   if (append_.refused == Time{}) {
     append_.refused = sent;
-    return errors_.log_rejection(what, answer);
+    return context_.errors.log_rejection(batch, answer);
   }
-  const bool is_other_taken = last_heartbeat_ > append_.refused && sent > last_heartbeat_;
-  if (is_other_taken) ended_ = "etcd refuses " + what + ", and nothing else: " + answer.message;
+  const Time accepted = guard_.last_success();
+  if (accepted <= append_.refused || sent <= accepted) return;
+  guard_.end("etcd refuses " + batch + ", and nothing else: " + answer.message);
 }
 
-// This node leads, and the head is not the predecessor of the batch.
-void Term::settle_not_succeeded(const Answer& answer) {
-  const std::vector<etcd::Entry>& head = answer.found.back();
-  const std::string last = head.empty() ? "" : head.front().value;
-  if (last == to_text(append_.id)) {
-    // An earlier try has appended the batch. This one has changed nothing, so the standbys did not
-    // restart their windows: only the time of the first send counts.
-    stats_.resolved.add();
-    succeeded(append_.first_sent);
-    return commit_append();
+// This node leads, and the head is not the predecessor of the batch. If it is the batch, an earlier
+// try has appended it. This one has changed nothing, so the standbys did not restart their windows:
+// only the time of the first send counts.
+void Term::on_other_head(const std::string& head) {
+  if (head == to_text(append_.id)) {
+    context_.stats.resolved.add();
+    return commit(append_.first_sent);
   }
-  ended_ = has_begun() ? "the head is '" + last + "', which this leader has not put"
-                       : "the head is '" + last + "': it was not followed to its end";
+  guard_.end(has_begun() ? "the head is '" + head + "', which this leader has not put"
+                         : "the head is '" + head + "': it was not followed to its end");
 }
 
-void Term::commit_append() {
+void Term::commit(Time sent) {
+  guard_.confirm(sent);
   append_.unsettled = false;
   committed_ = append_.end;
   last_ = append_.id;
-  stats_.appends.add();
   just_committed_ = true;
-  for (const Operation& operation : append_.txn.then) {
-    stats_.append_bytes.add(operation.value.size());
+  context_.stats.appends.add();
+  for (const etcd::Operation& operation : append_.txn.then) {
+    context_.stats.append_bytes.add(operation.value.size());
   }
-}
-
-// A batch in flight is a sign of life as well, unless it is refused.
-Time Term::heartbeat_due() const {
-  const bool is_sign = append_.unsettled && append_.refused == Time{};
-  const Time last = is_sign ? std::max(append_.sent, last_success_) : last_success_;
-  return std::max(last + options_.detect / 5, next_heartbeat_);
-}
-
-// Does not wait for the answers of earlier heartbeats, so the latency of etcd does not limit their
-// rate. An answer after `detect` is of no use.
-void Term::heartbeat(Time now) {
-  heartbeat_sent_ = now;
-  next_heartbeat_ = now + options_.detect / 5;
-  client_.execute(guarded({etcd::put(keys_.heartbeat, std::to_string(epoch_))}), options_.detect,
-                  [this, now](const Answer& answer) { on_heartbeat(now, answer); });
-}
-
-void Term::on_heartbeat(Time sent, const Answer& answer) {
-  if (!ended_.empty()) return;
-  log_heartbeat_error(sent, answer);
-  if (answer.status != Status::done) {
-    if (sent == heartbeat_sent_) next_heartbeat_ = sent + options_.retry;
-    return;
-  }
-  if (!check_guard(answer)) return;
-  answered_ = sent;
-  stats_.heartbeats.add();
-  last_heartbeat_ = std::max(last_heartbeat_, sent);
-  succeeded(sent);
-}
-
-// A single lost heartbeat is not logged. While a batch is in flight, its answer logs that etcd
-// answers again.
-void Term::log_heartbeat_error(Time sent, const Answer& answer) {
-  const bool failed = answer.status != Status::done;
-  if (failed ? sent > last_success_ : !is_appending()) errors_.record(answer);
-}
-
-void Term::succeeded(Time sent) { last_success_ = std::max(last_success_, sent); }
-
-etcd::Txn Term::guarded(std::vector<Operation> then) const {
-  return {.compare = {{keys_.leader, epoch_}, {keys_.leader, options_.leader}},
-          .then = std::move(then),
-          .otherwise = {etcd::get(keys_.leader)}};
-}
-
-bool Term::check_guard(const Answer& answer) {
-  if (answer.status != Status::done) return false;
-  if (answer.revision < epoch_) ended_ = etcd::kAnotherStore;
-  if (!ended_.empty()) return false;
-  revision_ = std::max(revision_, answer.revision);
-  if (answer.succeeded) return true;
-  const std::vector<etcd::Entry>& found = answer.found.front();
-  const bool leads =
-      !found.empty() && found.front().modified == epoch_ && found.front().value == options_.leader;
-  if (!leads) ended_ = "another node leads";
-  return false;
 }
 
 }  // namespace lockd

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "replication/compaction.h"
+#include "replication/snapshot_writer.h"
 #include "replication/testing/model_etcd.h"
-#include "replication/truncation.h"
 
 namespace lockd {
 namespace {
@@ -23,9 +23,8 @@ class TermTest : public testing::Test {
   TermTest() {
     etcd_.move_to(Time{1'000'000'000});
     epoch_ = etcd_.store.execute({.then = {etcd::put(keys_.leader, "it")}}).revision;
-    term_ = std::make_unique<Term>(*client_, keys_,
-                                   TermOptions{.detect = 1s, .retry = 10ms, .leader = "it"},
-                                   timeouts_, stats_, errors_, epoch_, BatchId{}, Position{0});
+    term_ = std::make_unique<Term>(context_, LeaderGuard(context_.keys, epoch_, "it", 1s),
+                                   kChainVersion, BatchId{}, Position{0});
     term_->turn(etcd_.now(), nullptr);
     await([this] { return term_->has_begun(); });
     pending_ = std::make_unique<AppendBuffer>(AppendBufferOptions{}, term_->committed());
@@ -54,7 +53,7 @@ class TermTest : public testing::Test {
     }
   }
   void run_until_appended() {
-    while (term_->committed() < pending_->end() && term_->ended().empty()) run_for(1ms);
+    while (term_->committed() < pending_->end() && term_->guard().ended().empty()) run_for(1ms);
   }
   void await_append() {
     await([this, before = term_->committed()] { return term_->committed() > before; });
@@ -63,11 +62,16 @@ class TermTest : public testing::Test {
   const EtcdKeys keys_{"t"};
   etcd::ModelEtcd etcd_{1, etcd::kNoFaults};
   std::unique_ptr<etcd::ModelEtcd::Connection> client_ = etcd_.connect();
-  RpcTimeouts timeouts_{100ms, 400ms};
   ReplicationStats stats_;
   std::vector<std::pair<Severity, std::string>> log_;
-  EtcdErrorLog errors_{
-      [this](Severity severity, std::string_view line) { log_.emplace_back(severity, line); }};
+  ReplicationContext context_{.client = *client_,
+                              .keys = EtcdKeys("t"),
+                              .timeouts = {100ms, 400ms},
+                              .retry = 10ms,
+                              .stats = stats_,
+                              .log = [this](Severity severity, std::string_view line) {
+                                log_.emplace_back(severity, line);
+                              }};
   etcd::Revision epoch_ = 0;
   std::unique_ptr<Term> term_;
   std::unique_ptr<AppendBuffer> pending_;
@@ -147,7 +151,7 @@ TEST_F(TermTest, WaitsAsLongAsEtcdTakes) {
   EXPECT_LT(etcd_.now(), sent + 310ms);
   EXPECT_GT(stats_.resends.value(), 0u);
   EXPECT_EQ(stats_.resolved.value(), 0u);
-  EXPECT_GE(timeouts_.retry_after(), 300ms);
+  EXPECT_GE(context_.timeouts.retry_after(), 300ms);
   run_for(1s);
   const std::uint64_t resends = stats_.resends.value();
   for (int i = 0; i < 5; ++i) {
@@ -155,7 +159,7 @@ TEST_F(TermTest, WaitsAsLongAsEtcdTakes) {
     run_until_appended();
   }
   EXPECT_EQ(stats_.resends.value(), resends);
-  EXPECT_EQ(term_->ended(), "");
+  EXPECT_EQ(term_->guard().ended(), "");
 }
 
 // Another leads there, with the same epoch and the same head: revisions are used again.
@@ -165,7 +169,7 @@ TEST_F(TermTest, AppendsNothingInAnEtcdThatWasEmptied) {
   etcd_.store.execute({.then = {etcd::put(keys_.head, to_text(term_->last()))}});
   append();
   run_until_appended();
-  EXPECT_EQ(term_->ended(), "another node leads");
+  EXPECT_EQ(term_->guard().ended(), "another node leads");
   EXPECT_EQ(etcd_.store.find(keys_.batch({term_->last().epoch, 1})), nullptr);
 }
 
@@ -177,7 +181,7 @@ TEST_F(TermTest, SaysOnceThatEtcdLetsItDoNothing) {
   run_for(5s);
   ASSERT_EQ(log_.size(), 1u);
   EXPECT_EQ(log_[0].second, "etcd: permission denied");
-  EXPECT_EQ(term_->ended(), "");
+  EXPECT_EQ(term_->guard().ended(), "");
   etcd_.store.read_only = false;
   run_for(1s);
   ASSERT_EQ(log_.size(), 2u);
@@ -191,10 +195,12 @@ TEST_F(TermTest, EndsWhereEtcdRefusesABatchAndNothingElse) {
   etcd_.store.value_max = kBatchHeaderSize;
   append();
   const Time sent = etcd_.now();
-  while (term_->ended().empty() && etcd_.now() < sent + 5s) run_for(1ms);
+  while (term_->guard().ended().empty() && etcd_.now() < sent + 5s) run_for(1ms);
   EXPECT_LT(etcd_.now(), sent + 1s);
-  EXPECT_NE(term_->ended().find("/0000000000000001 of "), std::string::npos) << term_->ended();
-  EXPECT_NE(term_->ended().find("request is too large"), std::string::npos) << term_->ended();
+  EXPECT_NE(term_->guard().ended().find("/0000000000000001 of "), std::string::npos)
+      << term_->guard().ended();
+  EXPECT_NE(term_->guard().ended().find("request is too large"), std::string::npos)
+      << term_->guard().ended();
   ASSERT_FALSE(log_.empty());
   EXPECT_EQ(log_[0].first, Severity::error);
   EXPECT_TRUE(log_[0].second.starts_with("etcd: refuses batch ")) << log_[0].second;
@@ -210,7 +216,7 @@ TEST_F(TermTest, GoesOnWhenEverythingWasRefusedForAWhile) {
     etcd_.store.read_only = false;
     run_until_appended();
   }
-  EXPECT_EQ(term_->ended(), "");
+  EXPECT_EQ(term_->guard().ended(), "");
 }
 
 // Answers take half of `detect`, and the leader stays certain: heartbeats do not wait for each
@@ -220,7 +226,7 @@ TEST_F(TermTest, IsCertainAllTheTimeThoughEtcdIsFar) {
   run_for(2s);
   for (int i = 0; i < 5000; ++i) {
     run_for(1ms);
-    ASSERT_LT(etcd_.now(), term_->certain_until()) << i;
+    ASSERT_LT(etcd_.now(), term_->guard().certain_until()) << i;
   }
 }
 
@@ -229,8 +235,8 @@ TEST_F(TermTest, TruncatesFromWhereverTheBaseIs) {
   const BatchId before{1, 5};
   etcd_.store.execute(
       {.then = {etcd::put(keys_.batch(before), "b"), etcd::put(keys_.base, to_text(before))}});
-  Compaction compaction(*client_, keys_, timeouts_, stats_, [](Severity, std::string_view) {});
-  Truncation truncation(*client_, keys_, {.retry = 10ms}, timeouts_, compaction, *term_, {}, 0);
+  Compaction compaction(context_);
+  Truncation truncation(context_, {}, compaction, term_->guard(), {}, 0);
   for (int round = 0; round < 3; ++round) {
     const BatchId base = term_->next();
     truncation.begin(base);
@@ -288,10 +294,15 @@ class CompactionTest : public testing::Test {
   std::unique_ptr<etcd::ModelEtcd::Connection> client_ = etcd_.connect();
   ReplicationStats stats_;
   std::vector<std::pair<Severity, std::string>> log_;
-  const RpcTimeouts timeouts_{100ms, 100ms};
-  Compaction compaction_{
-      *client_, keys_, timeouts_, stats_,
-      [this](Severity severity, std::string_view line) { log_.emplace_back(severity, line); }};
+  ReplicationContext context_{.client = *client_,
+                              .keys = EtcdKeys("t"),
+                              .timeouts = {100ms, 100ms},
+                              .retry = 10ms,
+                              .stats = stats_,
+                              .log = [this](Severity severity, std::string_view line) {
+                                log_.emplace_back(severity, line);
+                              }};
+  Compaction compaction_{context_};
 };
 
 TEST_F(CompactionTest, SaysAtTheStartThatItMayNot) {
@@ -335,7 +346,8 @@ TEST_F(CompactionTest, IsContentWhileHalfOfTheStoreIsFree) {
   EXPECT_EQ(stats_.compactions_refused.value(), 1u);
   ASSERT_EQ(log_.size(), 2u);
   EXPECT_EQ(log_[1].first, Severity::error);
-  EXPECT_NE(log_[1].second.find("half of the quota is in use"), std::string::npos) << log_[1].second;
+  EXPECT_NE(log_[1].second.find("half of the quota is in use"), std::string::npos)
+      << log_[1].second;
 }
 
 TEST_F(CompactionTest, IsContentWhenEtcdDoesItByItself) {

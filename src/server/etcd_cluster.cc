@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -14,8 +15,7 @@
 #include "etcd/grpc_etcd.h"
 #include "journal/new_directory.h"
 #include "journal/posix_storage.h"
-#include "replication/chain_export.h"
-#include "replication/chain_import.h"
+#include "replication/chain_copy.h"
 #include "server/daemon.h"
 #include "server/log.h"
 #include "server/settings/option_table.h"
@@ -72,9 +72,9 @@ LogLevel level_of(Severity severity) {
 void log_line(Severity severity, std::string_view line) { log_event(level_of(severity), line); }
 void log_warning(std::string_view line) { log_event(LogLevel::warn, line); }
 
-// Of the process: a journal is over when it is deposed, and what was counted goes on.
-ReplicationStats& process_stats() {
-  static ReplicationStats stats;
+// The counters continue when a journal is over and the next one is made.
+std::shared_ptr<ReplicationStats> process_stats() {
+  static const auto stats = std::make_shared<ReplicationStats>();
   return stats;
 }
 
@@ -161,7 +161,7 @@ std::unique_ptr<ClusterJournal> join_etcd_cluster(const Options& options) {
   }
   journal.replication.detect = options.etcd_detect;
   journal.replication.ranks_below = kPriorityMax - options.etcd_priority;
-  journal.replication.stats = &process_stats();
+  journal.replication.stats = process_stats();
   take_grpc_log(log_warning);
   journal.replication.log = log_line;
   return std::make_unique<EtcdJournal>(std::move(journal));

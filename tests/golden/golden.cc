@@ -6,8 +6,7 @@
 #include <stdexcept>
 
 #include "crash/process.h"
-#include "replication/chain_export.h"
-#include "replication/chain_import.h"
+#include "replication/chain_copy.h"
 #include "replication/shared_settings.h"
 
 namespace lockd::golden {
@@ -22,7 +21,7 @@ ReplicatedJournalOptions node_options(const std::string& name) {
   options.cluster = "golden";
   options.self = {
       .incarnation = "1-" + name, .node = name, .address = name + ":6388", .policy = "as=ever"};
-  options.snapshot_after = 2048;
+  options.snapshots.after = 2048;
   return options;
 }
 

@@ -18,7 +18,7 @@
 #include "crash/simulated_disk.h"
 #include "crash/witnessed_journal.h"
 #include "lockd/engine.h"
-#include "replication/held_state.h"
+#include "replication/chain_copy.h"
 #include "replication/replicated_journal.h"
 #include "replication/testing/model_etcd.h"
 

@@ -18,8 +18,7 @@
 #include "journal/testing/temporary_directory.h"
 #include "lockd/batch.h"
 #include "lockd/file_journal.h"
-#include "replication/chain_export.h"
-#include "replication/chain_import.h"
+#include "replication/chain_copy.h"
 
 namespace lockd::golden {
 namespace {
@@ -492,9 +491,9 @@ class Race {
       import.connection = etcd_.connect();
       import.chain = std::make_unique<ChainImport>(
           *import.connection, clock_, *import.disk,
-          ChainImportOptions{.cluster = "golden",
-                             .name = std::to_string(&import - imports_.data()),
-                             .batch_max = 2048});
+          ChainCopyOptions{.cluster = "golden",
+                           .name = std::to_string(&import - imports_.data()),
+                           .batch_max = 2048});
     }
     if (etcd_.now() >= import.dies) {
       import.is_dead = true;

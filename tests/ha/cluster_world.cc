@@ -319,7 +319,7 @@ void ClusterWorld::on_wait_done(const WaitResult& result) noexcept {
 
 void ClusterWorld::compare_with_chain(Node& node) {
   if (!node.is_up() || node.life->journal.state() != Journal::State::following) return;
-  if (node.life->journal.last_batch() != witness_.head()) return;
+  if (node.life->journal.status().last_batch != witness_.head()) return;
   ++stats_.compared;
   const std::string differs = difference(node.life->witnessed.describe(), witness_.holds());
   if (differs.empty()) return;

@@ -46,7 +46,7 @@ struct Server {
     options.replication.self.node = name;
     options.replication.self.address = name + ":6388";
     options.replication.detect = 1s;
-    options.replication.revisions_max = 500;
+    options.replication.snapshots.revisions_max = 500;
     options.replication.log = [name](Severity, std::string_view line) {
       std::cout << name << ": " << line << std::endl;
     };

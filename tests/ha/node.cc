@@ -20,11 +20,11 @@ ReplicatedJournalOptions options_of(const Node& node, const Node::Settings& sett
   options.retry = std::chrono::milliseconds(10);
   options.seed = node.number * 1000 + node.lives;
   options.batch_max = 2048;
-  options.snapshot_after = 40'000;
-  options.describe_ahead = 512;
+  options.snapshots.after = 40'000;
+  options.snapshots.describe_ahead = 512;
   options.page = 7;
-  options.erase_at_once = 20;
-  options.revisions_max = 2000;
+  options.snapshots.erase_at_once = 20;
+  options.snapshots.revisions_max = 2000;
   return options;
 }
 

@@ -1,4 +1,5 @@
-// The log lines and counters of a node of a cluster.
+// ReplicationContext is what the objects of one journal share: the connection to etcd, timeouts,
+// counters and log.
 #pragma once
 
 #include <atomic>
@@ -13,6 +14,8 @@
 #include "base/counter.h"
 #include "lockd/histogram.h"
 #include "replication/etcd_client.h"
+#include "replication/records.h"
+#include "replication/rpc_timeouts.h"
 
 namespace lockd {
 
@@ -68,7 +71,6 @@ struct ReplicationStats {
   Counter resends;              // of batches without an answer
   Counter resolved;             // resends that found the batch in the chain
   Counter lapses;               // answers that came too late to confirm leadership
-  Counter heartbeats;
   Counter snapshots;
   Counter compactions;
   Counter compactions_refused;  // with half of the quota in use and no other compaction
@@ -80,6 +82,20 @@ struct ReplicationStats {
   std::atomic<std::uint64_t> store_bytes{0};
   std::atomic<std::uint64_t> store_bytes_needed{0};
   std::atomic<std::uint64_t> store_quota_bytes{0};
+};
+
+struct ReplicationContext {
+  etcd::Client& client;
+  const EtcdKeys keys;
+  RpcTimeouts timeouts;
+  const Duration retry;  // least time between two tries of a call
+  ReplicationStats& stats;
+  const ClusterLog log;
+  EtcdErrorLog errors{log};
+
+  void execute(const etcd::Txn& txn, etcd::Client::Done done) {
+    client.execute(txn, timeouts.deadline(), std::move(done));
+  }
 };
 
 }  // namespace lockd
