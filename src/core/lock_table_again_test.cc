@@ -71,6 +71,23 @@ TEST_F(RepeatedRequestTest, LaterSessionTakesOverThePlaceAndItsWait) {
   EXPECT_EQ(holds_of(3), 1u);
 }
 
+// A session that lost its connection leaves the queues and keeps its holds, also one that was
+// granted after `enqueue` and not awaited. When it returns and repeats the request, it has the grant.
+TEST_F(RepeatedRequestTest, ReturningSessionAcknowledgesItsHold) {
+  const Fence fence = grant("k", "a");
+  ASSERT_EQ(enqueue("k", chosen(1)).outcome, Outcome::queued);
+  release("k", "a", fence);
+  int budget = 100;
+  ASSERT_TRUE(table_->end_places(now_, 1, &budget));
+  collect();
+  EXPECT_EQ(holds_of(1), 1u);
+  EXPECT_FALSE(table_->sessions().has_acknowledged_hold(1));
+  EXPECT_EQ(acquire("k", chosen(1)).outcome, Outcome::ok);
+  EXPECT_TRUE(table_->sessions().has_acknowledged_hold(1));
+  end_session(1, /*keep_holds=*/true);
+  EXPECT_EQ(acquire("k", "other").outcome, Outcome::held) << "the session had received the grant";
+}
+
 TEST_F(RepeatedRequestTest, RequestWithoutListenerDoesNotTakeOverThePlace) {
   grant("k", "a");
   acquire("k", chosen(1), {.wait = 50s, .id = 1});

@@ -331,8 +331,8 @@ bool TableState::take_over(Hold& hold, const Holder& asker) {
   if (hold.two_phase) {
     sessions_.remove(*sessions_.find_enqueued(hold.holder.session_id(), hold.key));
     hold.two_phase = false;
-    sessions_.set_unacknowledged(hold, false);
   }
+  sessions_.set_unacknowledged(hold, false);  // also after end_places(), which clears two_phase
   limits_.holds().detach_client(owner_of(hold));
   sessions_.remove(hold);
   hold.holder = StoredHolder(asker);
