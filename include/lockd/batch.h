@@ -10,7 +10,7 @@
 //   engine.wait_durable(batch.commit());
 //
 // Used by one thread at a time; reusable after commit(). Any number of batches may be open. A
-// listener that commit() notifies may use the batch; the next commit() covers those requests.
+// listener that is called inside commit() may use the batch; the next commit() covers its requests.
 #pragma once
 
 #include <cstdint>

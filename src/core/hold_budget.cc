@@ -85,9 +85,9 @@ bool HoldUnits::take_unit() {
   return true;
 }
 
-void HoldUnits::take_over_limit(const Holder& holder) {
+void HoldUnits::take_beyond_limit(const Holder& holder) {
   if (budget_ == nullptr) return;
-  budget_->clients().take_over_limit(holder);
+  budget_->clients().take_beyond_limit(holder);
   if (cached_ > 0) {
     --cached_;
   } else {

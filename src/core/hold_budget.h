@@ -36,7 +36,7 @@ class ClientHolds {
   // not counted.
   bool take(const Holder& holder) { return add(holder, holds_max_); }
   // Counts a hold that exists already, even beyond the limit.
-  void take_over_limit(const Holder& holder) { add(holder, UINT32_MAX); }
+  void take_beyond_limit(const Holder& holder) { add(holder, UINT32_MAX); }
   void give_back(const Holder& holder);
 
   std::uint32_t count(const Holder& holder) const;
@@ -115,7 +115,7 @@ class HoldUnits {
     return budget_ == nullptr ? Outcome::ok : take_counted(holder);
   }
   // Takes a unit for a hold that exists already, even beyond the caps.
-  void take_over_limit(const Holder& holder);
+  void take_beyond_limit(const Holder& holder);
   void give_back(const Holder& holder) {
     if (budget_ != nullptr) give_back_counted(holder);
   }
@@ -125,7 +125,7 @@ class HoldUnits {
   }
   // The hold now counts for this client, even beyond its limit.
   void attach_client(const Holder& holder) {
-    if (budget_ != nullptr) budget_->clients().take_over_limit(holder);
+    if (budget_ != nullptr) budget_->clients().take_beyond_limit(holder);
   }
 
   bool counts() const { return budget_ != nullptr; }

@@ -63,7 +63,7 @@ TEST(HoldBudget, OverdrawnBudgetRefusesUntilEnoughHoldsEnd) {
     HoldBudget budget({.holds_max = static_cast<std::uint64_t>(max)});
     HoldUnits a(&budget);
     HoldUnits b(&budget);
-    for (std::int64_t i = 0; i < max + 500; ++i) a.take_over_limit(kHolder);
+    for (std::int64_t i = 0; i < max + 500; ++i) a.take_beyond_limit(kHolder);
     for (int i = 0; i < 500; ++i) {
       ASSERT_EQ(b.take(kHolder), Outcome::max_holds) << i;
       ASSERT_EQ(a.take(kHolder), Outcome::max_holds) << i;

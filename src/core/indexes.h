@@ -38,7 +38,7 @@ struct OwnerAtKey {
   };
 };
 
-// Finds one of a key's many holds, by fence or by holder. The only hold of a lock is not here.
+// Finds one of a key's many holds, by fence or by holder. An exclusive hold of a lock is not here.
 class HoldIndex {
  public:
   explicit HoldIndex(const HashKey& hash_key) : by_owner_(0, Hash{{hash_key}}) {}

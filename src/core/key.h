@@ -113,7 +113,7 @@ inline Mode mode_of(Kind kind, std::uint32_t takes) {
 inline std::uint32_t permits_of(Kind kind, std::uint32_t takes) {
   return kind == Kind::lock || takes == kWhole ? 1 : takes;
 }
-template <typename Request>  // AcquireRequest, EnqueueRequest, SetItem, or an Event of a grant
+template <typename Request>  // AcquireRequest, or an Event of a grant
 std::uint32_t takes_of(const Request& request) {
   if (request.kind == Kind::semaphore) return request.permits;
   return request.mode == Mode::shared ? 1 : kWhole;
@@ -140,7 +140,7 @@ struct Hold : Timer {
   bool in_use : 1 = false;
   bool two_phase : 1 = false;       // its session has an Enqueued that points here
   bool unacknowledged : 1 = false;  // granted to an enqueued place that no caller has awaited yet
-  bool renewed : 1 = false;         // the lease moved since the grant, or may have moved
+  bool renewed : 1 = false;         // it cannot be withdrawn: renewed, shared or recovered
   bool slow : 1 = false;            // recorded as slow
   ClientFrom client_from = ClientFrom::nowhere;
   std::uint32_t takes = 0;  // how much of the key's capacity
@@ -262,8 +262,18 @@ struct Key {
   void insert(Hold& hold, const Hold* before);
   // `raised`: see largest_fence().
   void erase(Hold& hold, Fence raised);
-  // The largest fence ever granted for this lock. A recovered hold may have shared the lock with
-  // holds that ended before the snapshot; their fences were at most `raised`.
+  // Places join the queue at its end.
+  void push_back(QueuePlace& place) {
+    queue.push_back(&place);
+    ++counts().waiters;
+  }
+  void erase(QueuePlace& place) {
+    queue.remove(&place);
+    --counts().waiters;
+  }
+  // Precondition: this is a lock. The largest fence that it was ever granted under. A recovered
+  // hold may have shared the lock with holds that ended before the snapshot; their fences were at
+  // most `raised`.
   Fence largest_fence(Fence raised) const;
 
   KeyCounts& counts() { return has_extras ? extras_->counts : counts_; }

@@ -27,7 +27,7 @@ class KeyBudget {
   KeyUnit take();
   // Takes a unit for a key found in the journal, even beyond the cap. New keys then get no unit
   // until enough keys are forgotten.
-  KeyUnit take_over_limit();
+  KeyUnit take_beyond_limit();
   // Takes over the unit of a forgotten key. While there are more keys than the cap, the unit
   // returns to the budget and the result is empty.
   KeyUnit take_over();
@@ -88,7 +88,7 @@ inline KeyUnit KeyBudget::take() {
   return {};
 }
 
-inline KeyUnit KeyBudget::take_over_limit() {
+inline KeyUnit KeyBudget::take_beyond_limit() {
   word_.fetch_add(kInTransit - kFree, std::memory_order_acq_rel);
   return KeyUnit(*this);
 }

@@ -73,7 +73,7 @@ LockTable::Reply LockTable::acquire(At at, const AcquireRequest& request, Listen
         return {no};
       }
       QueuePlace& joined = state_.join(*key, request, std::make_unique<QueuePlace>());
-      state_.await(joined, request.wait, listener, id);
+      state_.start_wait(joined, request.wait, listener, id);
       return {Outcome::queued, {}, joined.slot};
     }
   }
@@ -176,7 +176,7 @@ LockTable::Reply LockTable::await_turn(At at, SessionId session, Kind kind, std:
     state_.leave_queue(*place, Outcome::timeout);
     return {Outcome::timeout};
   }
-  state_.await(*place, wait, listener, id);
+  state_.start_wait(*place, wait, listener, id);
   return {Outcome::queued, {}, place->slot};
 }
 
@@ -228,7 +228,7 @@ LockTable::Reply LockTable::resume_wait(QueuePlace& place, const AcquireRequest&
     return {Outcome::timeout};
   }
   place.ttl = state_.limits().capped(request.ttl);
-  state_.await(place, request.wait, listener, id);
+  state_.start_wait(place, request.wait, listener, id);
   return {Outcome::queued, {}, place.slot};
 }
 

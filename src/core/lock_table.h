@@ -1,14 +1,15 @@
 // LockTable: the rules for one shard's keys. Grants, queues, leases and fences.
 //
-// A pure state machine: every function takes the current time and returns an outcome. There is no
+// A pure state machine: requests take the current time and return an outcome. There is no
 // clock, thread, I/O, callback or randomness here, so the same calls at the same times always
 // produce the same state. Side effects (journal events, finished waits) accumulate in effects(),
 // which the caller collects after each call.
 //
 // LockTable decides what becomes of each request for one key; SetRules does so for several keys.
-// Both use the changes that TableState offers, and have no state of their own.
+// Both use the changes that TableState offers. LockTable owns the TableState; a SetRules serves one
+// call.
 //
-// Invariants (checked by check(), by name):
+// Invariants (checked by check(), by name; the two marked * by the model of the property test):
 //   holders-bounded      no grant makes the permits in use exceed the limit
 //   shares-or-alone      a lock has one hold, or all of its holds share it
 //   first-come           requests for a key are granted in the order in which they were queued, and
@@ -18,13 +19,14 @@
 //   settled-once         a queued request ends exactly once
 //   lease-honoured       a hold ends before its deadline only if its owner or an admin ends it
 //   no-idle-waiter       the head of a queue does not fit its key, or waits for other keys too
-//   replay-equals        apply() of all events rebuilds the table that caused them, except queues
-//   failed-changes-nothing
+//   replay-equals *      apply() of all events rebuilds the table that caused them, except queues
+//   failed-changes-nothing *
+//                        a refused request leaves the keys as they were
 //   bounded              keys are bounded by the budget, waiters per key by waiters_max, holds and
 //                        places together by their budget
 //   counted              stats() agrees with the table
 //
-// Every call first ends what is due: everything at the key that it names, and a little of what is
+// A request first ends what is due: everything at the key that it names, and a little of what is
 // due elsewhere. A request at time t therefore finds every lease that ends by t already over. If
 // `now` is earlier than in a previous call, the table uses the later time.
 //
@@ -90,7 +92,7 @@ class LockTable {
   // If `listener` is null the request is never queued; a key in use then yields Outcome::held. A
   // queued request ends exactly once, with a WaitResult for `listener` and `id` in effects(). A new
   // key takes `spare` or, if that is empty, a unit of the budget. `conflict`, if not null,
-  // describes the holder when the request was not granted.
+  // describes the holder when the key's state refuses the request.
   //
   // A holder that repeats its request gets its grant again: the deadline moves to now + ttl unless
   // that would be earlier, and the reply's ttl is at most what remains. A secret that waits gets

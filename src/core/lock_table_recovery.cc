@@ -37,14 +37,14 @@ Hold* apply_grant(TableState& state, const Event& event, Key* key, std::optional
   if (event.limit < 1 || !is_sound(event.client) || !is_sound(event)) return nullptr;
   if (key == nullptr) {
     if (!is_name(event.key)) return nullptr;
-    key = &state.create(event.kind, event.key, state.limits().keys().take_over_limit());
+    key = &state.create(event.kind, event.key, state.limits().keys().take_beyond_limit());
   }
   if (!adopt_limits(*key, event)) return nullptr;
   // The holder's session ended with the process that served it. Its client may still repeat the
   // request.
   const Holder owner =
       event.holder.is_secret() ? Holder::of_secret(event.holder.secret()).chosen() : event.holder;
-  state.limits().holds().take_over_limit(owner);
+  state.limits().holds().take_beyond_limit(owner);
   Hold* const hold =
       &state.add_hold(*key, StoredHolder(owner), takes_of(event), event.fence, event.ttl);
   state.clients().keep(*hold, state.clients().share(event.client));

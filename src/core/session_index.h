@@ -26,7 +26,8 @@ class SessionIndex {
   };
 
   // A lapsed Enqueued lets the session learn once that its grant lapsed. Only the latest of them
-  // are kept, and only while the key exists, so that sessions that never ask cost no memory.
+  // are kept, and only while the key exists, so that sessions that never ask cost a bounded amount
+  // of memory.
   static constexpr std::size_t kLapsedMax = 1024;
 
   SessionIndex() = default;
@@ -41,8 +42,7 @@ class SessionIndex {
   // Also ends the two-phase acquisition that points to the place.
   void remove(QueuePlace& place);
 
-  // The session has, or has not, received the grant.
-  void acknowledge(Hold& hold) { set_unacknowledged(hold, false); }
+  // Whether the session has yet to receive the grant.
   void set_unacknowledged(Hold& hold, bool unacknowledged);
 
   // Two-phase acquisitions.

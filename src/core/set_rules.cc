@@ -259,7 +259,7 @@ LockTable::Reply SetRules::join(std::span<const TableRef> refs, Listener* listen
     QueuePlace& place =
         part.table->join(*part.key, part.request, std::make_unique<SetPlace>(set, i));
     set->parts.push_back({refs[i].number, &place});
-    part.table->await(place, part.request.wait, listener, id);
+    part.table->start_wait(place, part.request.wait, listener, id);
   }
   return {Outcome::queued, {}, set->parts.front().place->slot};
 }
@@ -395,7 +395,7 @@ void SetRules::grant(KeySet& set) {
   flush_();
   for (std::size_t i = 0; i < parts_.size(); ++i) {
     parts_[i].table->grant_same_owner(*holds[i]);
-    parts_[i].table->grant_waiters(*parts_[i].key);
+    parts_[i].table->grant_next(*parts_[i].key);
   }
 }
 

@@ -17,8 +17,8 @@
 //   no-circle     no set waits for itself by way of others
 //
 // The keys may live in several tables; the caller holds the lock of each. Like LockTable, SetRules
-// has no clock and no thread. It calls `flush` after each step: the effects that the tables have at
-// that moment belong together and become durable as one.
+// has no clock and no thread. It calls `flush` between steps: the effects that the tables have at
+// that moment belong together and become durable as one. The caller flushes the last step.
 #pragma once
 
 #include <cstdint>

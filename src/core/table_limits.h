@@ -38,7 +38,7 @@ struct TableOptions {
 
 class TableLimits {
  public:
-  // All but `holds`, which may be null, outlive this.
+  // All of them outlive this. `holds` may be null.
   TableLimits(const TableOptions& options, KeyBudget& keys, HoldBudget* holds, TableStats& stats)
       : options_(options), keys_(keys), holds_(holds), stats_(stats) {}
 

@@ -90,7 +90,7 @@ void TableState::end_due_at(Key& key) {
   if (walked > kStepsPerCall) {
     advance(now_, static_cast<int>(std::min(walked / 8, kStepsPerWalkMax)));
   }
-  if (!late_) return;
+  if (!late_ || key.idle()) return;
   std::vector<Due> due;
   Time next = Time::never();
   for (const Hold* h = key.holds.front(); h != nullptr; h = key.holds.next(h)) {
@@ -108,8 +108,10 @@ void TableState::end_due_at(Key& key) {
       next = std::min(next, w->deadline);
     }
   }
-  key.extras().quiet_until = next;  // arm() keeps it true
-  key.extras().lag = lags_;
+  if (walked > kStepsPerCall) {       // a short walk may be repeated
+    key.extras().quiet_until = next;  // arm() keeps it true
+    key.extras().lag = lags_;
+  }
   // In the order in which advance() would have ended them.
   std::sort(due.begin(), due.end(), [](const Due& a, const Due& b) {
     return std::pair(a.deadline, a.kind) < std::pair(b.deadline, b.kind);
@@ -410,14 +412,14 @@ QueuePlace& TableState::join(Key& key, const AcquireRequest& request,
   places_.insert(place.get());
   link_owner(*place);
   if (key.idle()) idle_.remove(key);
-  key.queue.push_back(place.get());
-  ++key.counts().waiters;
+  key.push_back(*place);
   ++stats_.waiters(key.kind);
   stats_.queued(*place);
   return *place.release();
 }
 
-void TableState::await(QueuePlace& place, Duration wait, Listener* listener, std::uint64_t id) {
+void TableState::start_wait(QueuePlace& place, Duration wait, Listener* listener,
+                            std::uint64_t id) {
   place.listener = listener;
   place.id = id;
   arm(place, wait);
@@ -460,8 +462,7 @@ void TableState::remove_place(QueuePlace& place) {
   }
   unlink_owner(place);
   timers_.disarm(place);
-  key.queue.remove(&place);
-  --key.counts().waiters;
+  key.erase(place);
   --stats_.waiters(key.kind);
   places_.remove(&place);
   // A place that was granted has given its unit, its holder and its client to the hold.

@@ -67,8 +67,8 @@ struct At {
 struct FenceCounter {
   Fence last;        // of the latest grant
   Fence raised = 0;  // `last` when the journal last raised it
-  // `last` when the call began. A call never ends a hold that it granted itself, so the views in
-  // the hold's event stay valid until the caller collects the effects.
+  // `last` when find() last began a call. A call never ends a hold that it granted itself, so the
+  // views in the hold's event stay valid until the caller collects the effects.
   Fence known = 0;
 
   bool has_next() const { return last < kFenceMax; }
@@ -99,7 +99,6 @@ class TableState {
   void catch_up(Key& key) {
     if (late_) end_due_at(key);
   }
-  void arm(Timer& timer, Duration after);
   Time now() const { return now_; }
   void set_now(Time now) { now_ = std::max(now_, now); }
   bool is_late() const { return late_; }
@@ -108,15 +107,14 @@ class TableState {
 
   // Keys.
 
-  // The caller grants or queues something at once: a key that was never used is not kept.
+  // The caller must grant or queue something at once: an unused key would not be among the idle
+  // keys, and never be forgotten.
   Key& create(Kind kind, std::string_view name, KeyUnit unit);
   // Precondition: idle. The key's unit stays taken.
   void forget(Key& key);
   // After a hold has ended or the head of the queue has left: grants to the waiters that now fit,
   // or makes the key idle.
   void grant_next(Key& key);
-  // Grants to as many waiters at the head of the queue as fit.
-  void grant_waiters(Key& key);
 
   // Holds.
 
@@ -165,8 +163,8 @@ class TableState {
   QueuePlace* find_place(const Key& key, const Holder& holder) const;
   // Adds a place at the end. The caller has admitted the request.
   QueuePlace& join(Key& key, const AcquireRequest& request, std::unique_ptr<QueuePlace> place);
-  // Waits at the place until `wait` has passed.
-  void await(QueuePlace& place, Duration wait, Listener* listener, std::uint64_t id);
+  // Sets the listener of the wait, and its end.
+  void start_wait(QueuePlace& place, Duration wait, Listener* listener, std::uint64_t id);
   // Ends the place without a grant of its own, and grants to the waiters behind it that now fit.
   void leave_queue(QueuePlace& place, Outcome why);
   // Ends the place; grant_next() must follow.
@@ -180,7 +178,7 @@ class TableState {
   void grant_same_owner(Hold& hold);
   // No place of this session is granted anything until it is 0 again.
   void set_ending(SessionId session) { ending_ = session; }
-  // The last hold that a journal has granted or named: its successor follows it.
+  // Where the search for the position of the next replayed hold starts.
   void set_replayed(const Hold* hold) { replayed_ = hold; }
 
   // The parts.
@@ -204,6 +202,9 @@ class TableState {
 
  private:
   void end_due_at(Key& key);
+  void arm(Timer& timer, Duration after);
+  // Grants to as many waiters at the head of the queue as fit.
+  void grant_waiters(Key& key);
   bool is_quiet(const Key& key) const;
   void on_timer(Timer& timer);
   Hold& grant(Key& key, StoredHolder holder, KnownClient client, std::uint32_t takes, Duration ttl,

@@ -22,9 +22,9 @@ Time AgeScanner::scan_some(Time now) {
   Turn turn;
   for (std::size_t i = 0; i < kHoldsPerCall && steps_left_ > 0; ++i) {
     Shard::Access(shards_[pass_.shard], turn)
-        ->scan_ages(now, pass_.cursor, Shard::kKeysPerHold, pass_.found);
-    pass_.steps += Shard::kKeysPerHold;
-    steps_left_ -= std::min(steps_left_, Shard::kKeysPerHold);
+        ->scan_ages(now, pass_.cursor, Shard::kKeysPerLocking, pass_.found);
+    pass_.steps += Shard::kKeysPerLocking;
+    steps_left_ -= std::min(steps_left_, Shard::kKeysPerLocking);
     if (!pass_.cursor.done) continue;
     pass_.cursor = {};
     if (++pass_.shard < shards_.size()) continue;

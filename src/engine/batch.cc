@@ -174,7 +174,7 @@ Outcome Batch::release(const HoldId& hold) {
 // have larger fences and are not revoked.
 RevokeResult Batch::revoke(const RevokeRequest& request) {
   if (core_.has_no_room(OperationKind::release)) return {Outcome::storage};
-  constexpr std::size_t kHoldsPerPiece = Shard::kStepsPerHold;
+  constexpr std::size_t kHoldsPerPiece = Shard::kStepsPerLocking;
   const ShardRef at_shard = core_.shard_of(request.key, turn_);
   LockTable::Revocation revocation{
       request.kind, request.key, request.fence, kFenceMax, {request.reason, request.by}};
@@ -234,7 +234,8 @@ void Batch::end_session(Session& session, bool keep_holds) {
 // another.
 bool Batch::end_session(Session& session, bool keep_holds, int* budget) {
   while (session.shards != 0 && *budget > 0) {
-    const int share = std::clamp(*budget / std::popcount(session.shards), 1, Shard::kStepsPerHold);
+    const int share =
+        std::clamp(*budget / std::popcount(session.shards), 1, Shard::kStepsPerLocking);
     for (std::uint64_t left = session.shards; left != 0; left &= left - 1) {
       Shard& shard = *core_.shards().find(static_cast<std::uint32_t>(std::countr_zero(left)));
       int steps = share;
@@ -252,7 +253,7 @@ bool Batch::end_places(Session& session, int* budget) {
     Shard& shard = *core_.shards().find(static_cast<std::uint32_t>(std::countr_zero(left)));
     bool is_done = false;
     while (!is_done && *budget > 0) {
-      int steps = std::min(*budget, Shard::kStepsPerHold);
+      int steps = std::min(*budget, Shard::kStepsPerLocking);
       const int share = steps;
       is_done = Shard::Access(shard, turn_)->end_places(core_.time(), session.id, &steps);
       *budget -= std::max(share - steps, 1);
@@ -283,7 +284,7 @@ bool Batch::any_shard(const Session& session, Condition condition) {
   for (std::uint64_t left = session.shards; left != 0; left &= left - 1) {
     Shard::Access table(*core_.shards().find(static_cast<std::uint32_t>(std::countr_zero(left))),
                         turn_);
-    table->advance(core_.time(), Shard::kStepsPerHold);
+    table->advance(core_.time(), Shard::kStepsPerLocking);
     if (condition(*table)) return true;
   }
   return false;

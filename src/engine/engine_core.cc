@@ -14,7 +14,7 @@ namespace lockd::detail {
 namespace {
 
 // The most entries copied under one lock of a shard.
-constexpr std::size_t kEntriesPerHold = kEntriesMax;
+constexpr std::size_t kEntriesPerLocking = kEntriesMax;
 
 // The attempts to find an idle key while other threads keep taking them.
 constexpr int kPassesMax = 1000;
@@ -213,7 +213,7 @@ Time EngineCore::end_some_due(Time now, Sweep& sweep) {
   Time next = Time::never();
   for (const auto& shard : shards_) {
     if (shard->due() <= now) {
-      shard->advance(now, Shard::kStepsPerHold, turn);
+      shard->advance(now, Shard::kStepsPerLocking, turn);
       ++sweep.shards;
       sweep.waits_ended += turn.wait_results.size();
       commit(turn);
@@ -231,11 +231,11 @@ bool EngineCore::forget_some_idle(Time now, Sweep& sweep) {
   for (const auto& shard : shards_) {
     if (!shard->may_have_idle()) continue;
     const auto forget = [&](LockTable& table) {
-      return table.forget_idle(since, Shard::kKeysPerHold);
+      return table.forget_idle(since, Shard::kKeysPerLocking);
     };
     const std::size_t forgotten = shard->with_table(forget);
     sweep.keys_forgotten += forgotten;
-    all = forgotten < Shard::kKeysPerHold && all;
+    all = forgotten < Shard::kKeysPerLocking && all;
   }
   return all;
 }
@@ -315,7 +315,7 @@ Position EngineCore::list_some(ListCursor& cursor, std::size_t keys_max,
                                const std::function<void(const KeyStatus&)>& visit,
                                std::size_t entries_max) {
   const std::size_t keys_per_hold = std::clamp<std::size_t>(
-      kEntriesPerHold / std::max<std::size_t>(entries_max, 1), 1, Shard::kKeysPerHold);
+      kEntriesPerLocking / std::max<std::size_t>(entries_max, 1), 1, Shard::kKeysPerLocking);
   std::vector<KeyStatus> some;
   Turn turn;
   while (keys_max > 0 && cursor.shard < shards_.size()) {

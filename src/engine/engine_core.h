@@ -46,7 +46,8 @@ class EngineCore {
   // The time for the tables. It stands still while following, because only the leader ends leases.
   Time time() const { return source_.is_following() ? Time{} : clock_.now(); }
   LockTable::At now_at(const ShardRef& ref) const { return {time(), ref.key_hash}; }
-  // Why no operation of this kind is possible, or ok. Called under the shard's lock.
+  // Why no operation of this kind is possible, or ok. Only under the shard's
+  // lock is the answer final.
   Outcome refusal(OperationKind kind) const;
   // Whether a full journal rejects the operation. Callers check this before they take the shard's
   // lock: the rejection then depends on no position, which may not be durable for a long time.

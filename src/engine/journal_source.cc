@@ -92,7 +92,7 @@ bool JournalSource::describe_some(bool from_start) {
     described_ = 0;
     described_in_shard_ = {};
   }
-  shards_[described_].describe(described_in_shard_, Shard::kKeysPerHold);
+  shards_[described_].describe(described_in_shard_, Shard::kKeysPerLocking);
   if (described_in_shard_.done) {
     ++described_;
     described_in_shard_ = {};
@@ -104,7 +104,7 @@ bool JournalSource::fits(std::size_t size) {
   std::size_t sum = 0;
   for (const auto& shard : shards_) {
     for (Cursor cursor; !cursor.done;) {
-      sum += shard->described_size(cursor, Shard::kKeysPerHold);
+      sum += shard->described_size(cursor, Shard::kKeysPerLocking);
       if (sum > size) return false;
     }
   }

@@ -35,7 +35,8 @@ class JournalSource final : private Journal::Source {
   void detach();
 
   bool is_following() const { return following_.load(std::memory_order_acquire); }
-  // Appends an event that changes nothing to a shared journal; returns the position after it.
+  // Appends an event that changes nothing to a shared journal, if this engine leads; returns the
+  // position after it.
   Position append_mark();
 
   // The first fence without a journal: larger than any that an earlier process can have granted,

@@ -23,8 +23,8 @@ namespace lockd {
 class alignas(64) Shard {
  public:
   // Limits of the work under one lock of a shard: a fraction of a millisecond.
-  static constexpr int kStepsPerHold = 256;
-  static constexpr std::size_t kKeysPerHold = 256;
+  static constexpr int kStepsPerLocking = 256;
+  static constexpr std::size_t kKeysPerLocking = 256;
 
   // `journal` and `observer` may be null.
   Shard(const TableOptions& options, KeyBudget& budget, HoldBudget& holds, Journal* journal,
@@ -82,7 +82,7 @@ class alignas(64) Shard {
 
   // How often a key of the shard has become idle.
   std::uint64_t idlings() const { return idlings_.load(std::memory_order_acquire); }
-  // False only if no key that idlings(), when read before, had counted is idle.
+  // False only if every key that an earlier idlings() counted is in use or forgotten.
   bool may_have_idle() const { return may_have_idle_.load(std::memory_order_relaxed); }
 
  private:
