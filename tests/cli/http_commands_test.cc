@@ -95,10 +95,10 @@ TEST(Reservations, RefusalsHaveTheirCodes) {
       {"500 Oops", "<html>", 76},
       {"200 OK", "not json", 76},
   };
-  for (const auto& [status, body, code] : cases) {
-    FakeHttp http([&](const FakeRequest&) { return json_reply(status, body); });
+  for (const auto& answer : cases) {
+    FakeHttp http([&](const FakeRequest&) { return json_reply(answer.status, answer.body); });
     const Finished finished = over(http, {"acquire", "k", "-n"});
-    EXPECT_EQ(finished.status, code) << body << finished.errors;
+    EXPECT_EQ(finished.status, answer.code) << answer.body << finished.errors;
     EXPECT_TRUE(finished.errors.starts_with("lockctl: ")) << finished.errors;
   }
   FakeHttp held([](const FakeRequest&) {
