@@ -45,5 +45,6 @@ func TestTheFirstSetsTheLimit(t *testing.T) {
 	_, err = other.Enqueue(patient(t))
 	expectError(t, err, client.ErrLimitMismatch)
 	release(t, first)
-	acquire(t, other)
+	_, err = other.Acquire(patient(t)) // an idle semaphore keeps its limit
+	expectError(t, err, client.ErrLimitMismatch)
 }

@@ -1,5 +1,7 @@
 """As many holders as the limit says."""
 
+import time
+
 from cases import case, raised_by
 from server import DEADLINE_S
 
@@ -35,8 +37,24 @@ def the_first_sets_the_limit(scene):
     assert first.acquire()
     assert "error_limit_mismatch" in str(raised_by(scene.semaphore("pool", 3).acquire))
     assert "error_limit_mismatch" in str(raised_by(scene.semaphore("pool", 3).enqueue))
+
+
+@case("semaphores")
+def an_idle_semaphore_keeps_its_limit_until_it_is_forgotten(scene):
+    scene.server("--gc-interval", "0.1", "--gc-max-idle", "1")
+    first = scene.semaphore("pool", 2)
+    assert first.acquire()
     assert first.release()
-    assert scene.semaphore("pool", 3).acquire()
+    assert "error_limit_mismatch" in str(raised_by(scene.semaphore("pool", 3).acquire))
+    deadline = time.monotonic() + DEADLINE_S
+    while True:
+        try:
+            assert scene.semaphore("pool", 3).acquire()
+            return
+        except Exception as error:
+            if "error_limit_mismatch" not in str(error) or time.monotonic() > deadline:
+                raise
+        time.sleep(0.1)
 
 
 @case("semaphores")
