@@ -72,7 +72,8 @@ TEST_F(RepeatedRequestTest, LaterSessionTakesOverThePlaceAndItsWait) {
 }
 
 // A session that lost its connection leaves the queues and keeps its holds, also one that was
-// granted after `enqueue` and not awaited. When it returns and repeats the request, it has the grant.
+// granted after `enqueue` and not awaited. When it returns and repeats the request, it has the
+// grant.
 TEST_F(RepeatedRequestTest, ReturningSessionAcknowledgesItsHold) {
   const Fence fence = grant("k", "a");
   ASSERT_EQ(enqueue("k", chosen(1)).outcome, Outcome::queued);
