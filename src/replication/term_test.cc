@@ -18,9 +18,30 @@ namespace {
 
 using namespace std::chrono_literals;
 
-class TermTest : public testing::Test {
+// A connection to a model of etcd that has no faults.
+class EtcdContextTest : public testing::Test {
  protected:
-  TermTest() {
+  explicit EtcdContextTest(Duration detect)
+      : context_{.client = *client_,
+                 .keys = EtcdKeys("t"),
+                 .timeouts = {100ms, detect},
+                 .retry = 10ms,
+                 .stats = stats_,
+                 .log = [this](Severity severity, std::string_view line) {
+                   log_.emplace_back(severity, line);
+                 }} {}
+
+  etcd::ModelEtcd etcd_{1, etcd::kNoFaults};
+  std::unique_ptr<etcd::ModelEtcd::Connection> client_ = etcd_.connect();
+  ReplicationStats stats_;
+  std::vector<std::pair<Severity, std::string>> log_;
+  ReplicationContext context_;
+  const EtcdKeys& keys_ = context_.keys;
+};
+
+class TermTest : public EtcdContextTest {
+ protected:
+  TermTest() : EtcdContextTest(400ms) {
     etcd_.move_to(Time{1'000'000'000});
     epoch_ = etcd_.store.execute({.then = {etcd::put(keys_.leader, "it")}}).revision;
     term_ = std::make_unique<Term>(context_, LeaderGuard(context_.keys, epoch_, "it", 1s),
@@ -59,19 +80,6 @@ class TermTest : public testing::Test {
     await([this, before = term_->committed()] { return term_->committed() > before; });
   }
 
-  const EtcdKeys keys_{"t"};
-  etcd::ModelEtcd etcd_{1, etcd::kNoFaults};
-  std::unique_ptr<etcd::ModelEtcd::Connection> client_ = etcd_.connect();
-  ReplicationStats stats_;
-  std::vector<std::pair<Severity, std::string>> log_;
-  ReplicationContext context_{.client = *client_,
-                              .keys = EtcdKeys("t"),
-                              .timeouts = {100ms, 400ms},
-                              .retry = 10ms,
-                              .stats = stats_,
-                              .log = [this](Severity severity, std::string_view line) {
-                                log_.emplace_back(severity, line);
-                              }};
   etcd::Revision epoch_ = 0;
   std::unique_ptr<Term> term_;
   std::unique_ptr<AppendBuffer> pending_;
@@ -256,9 +264,9 @@ TEST_F(TermTest, TruncatesFromWhereverTheBaseIs) {
   }
 }
 
-class CompactionTest : public testing::Test {
+class CompactionTest : public EtcdContextTest {
  protected:
-  CompactionTest() {
+  CompactionTest() : EtcdContextTest(100ms) {
     etcd_.move_to(Time{1'000'000'000});
     etcd_.store.refuses_compaction = true;
     etcd_.store.quota = 1;
@@ -289,19 +297,6 @@ class CompactionTest : public testing::Test {
     finish();
   }
 
-  const EtcdKeys keys_{"t"};
-  etcd::ModelEtcd etcd_{1, etcd::kNoFaults};
-  std::unique_ptr<etcd::ModelEtcd::Connection> client_ = etcd_.connect();
-  ReplicationStats stats_;
-  std::vector<std::pair<Severity, std::string>> log_;
-  ReplicationContext context_{.client = *client_,
-                              .keys = EtcdKeys("t"),
-                              .timeouts = {100ms, 100ms},
-                              .retry = 10ms,
-                              .stats = stats_,
-                              .log = [this](Severity severity, std::string_view line) {
-                                log_.emplace_back(severity, line);
-                              }};
   Compaction compaction_{context_};
 };
 
