@@ -50,7 +50,7 @@ namespace lockd {
 
 // The oldest wait, the oldest hold and the longest queue of what was scanned.
 struct OldestEntries {
-  struct Of {
+  struct Entry {
     Kind kind = Kind::lock;
     std::string key{};  // empty: there is none
     Time since = Time::never();
@@ -60,8 +60,8 @@ struct OldestEntries {
     std::string key{};
     std::uint32_t waiters = 0;
   };
-  Of wait{};
-  Of hold{};
+  Entry wait{};
+  Entry hold{};
   Queue queue{};
 };
 

@@ -7,7 +7,6 @@
 #include <boost/unordered/unordered_flat_set.hpp>
 #include <cstddef>
 #include <cstdint>
-#include <string>
 
 #include "core/key.h"
 #include "lockd/requests.h"

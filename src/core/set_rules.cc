@@ -138,7 +138,7 @@ bool SetRules::Part::is_taken_by(const Hold& hold) const { return hold.takes == 
 // A name that holds all of the keys under one fence gets its grant again. A name that holds some of
 // them would wait for itself. Empty if it holds none.
 std::optional<LockTable::Reply> SetRules::repeat(std::vector<SetConflict>* conflicts) {
-  const Holds own = own_holds();
+  const PartHolds own = own_holds();
   if (own.empty()) return {};
   const Outcome outcome = outcome_for(own);
   if (outcome == Outcome::ok) {
@@ -149,8 +149,8 @@ std::optional<LockTable::Reply> SetRules::repeat(std::vector<SetConflict>* confl
   return LockTable::Reply{outcome};
 }
 
-SetRules::Holds SetRules::own_holds() const {
-  Holds holds;
+SetRules::PartHolds SetRules::own_holds() const {
+  PartHolds holds;
   for (const Part& part : parts_) {
     if (Hold* own = part.own()) holds.push_back(own);
   }
@@ -158,7 +158,7 @@ SetRules::Holds SetRules::own_holds() const {
 }
 
 // The outcome of the request for a name that has these holds.
-Outcome SetRules::outcome_for(const Holds& own) const {
+Outcome SetRules::outcome_for(const PartHolds& own) const {
   if (!are_one_grant(own)) return Outcome::held;
   for (std::size_t i = 0; i < own.size(); ++i) {
     if (!parts_[i].is_taken_by(*own[i])) return mismatch_of(parts_[i].request.kind);
@@ -166,20 +166,20 @@ Outcome SetRules::outcome_for(const Holds& own) const {
   return Outcome::ok;
 }
 
-bool SetRules::are_one_grant(const Holds& holds) const {
+bool SetRules::are_one_grant(const PartHolds& holds) const {
   return holds.size() == parts_.size() && std::ranges::all_of(holds, [&](const Hold* hold) {
            return hold->fence == holds.front()->fence;
          });
 }
 
-Grant SetRules::grant_again(const Holds& holds, Duration ttl) {
+Grant SetRules::grant_again(const PartHolds& holds, Duration ttl) {
   for (std::size_t i = 0; i < holds.size(); ++i) parts_[i].table->extend(*holds[i], ttl);
   flush_();
   return shortest_grant(holds);
 }
 
 // The keys may have been renewed apart, so their leases may differ.
-Grant SetRules::shortest_grant(const Holds& holds) const {
+Grant SetRules::shortest_grant(const PartHolds& holds) const {
   Grant grant = parts_.front().table->remaining_grant(*holds.front());
   for (std::size_t i = 1; i < holds.size(); ++i) {
     const Grant other = parts_[i].table->remaining_grant(*holds[i]);
@@ -284,9 +284,9 @@ void SetRules::list(std::vector<SetConflict>* conflicts) const {
 // Renewing and ending.
 
 // One entry for each key: null if the holder does not hold it under this fence.
-SetRules::Holds SetRules::find_holds(const SetId& id, std::span<const TableRef> refs) {
+SetRules::PartHolds SetRules::find_holds(const SetId& id, std::span<const TableRef> refs) {
   find(refs, id.keys, common_of(id));
-  Holds holds;
+  PartHolds holds;
   for (const Part& part : parts_) {
     Hold* const hold = part.table->find_hold(part.key, id.fence);
     holds.push_back(hold != nullptr && hold->holder.equals(id.holder) ? hold : nullptr);
@@ -296,7 +296,7 @@ SetRules::Holds SetRules::find_holds(const SetId& id, std::span<const TableRef> 
 
 LockTable::Reply SetRules::renew(const SetId& id, std::span<const TableRef> refs,
                                  std::optional<Duration> ttl, std::size_t* item) {
-  const Holds holds = find_holds(id, refs);
+  const PartHolds holds = find_holds(id, refs);
   const auto missing = std::ranges::find(holds, nullptr);
   if (missing != holds.end()) {
     *item = static_cast<std::size_t>(missing - holds.begin());
@@ -315,7 +315,7 @@ LockTable::Reply SetRules::renew(const SetId& id, std::span<const TableRef> refs
 }
 
 std::vector<bool> SetRules::release(const SetId& id, std::span<const TableRef> refs) {
-  const Holds holds = find_holds(id, refs);
+  const PartHolds holds = find_holds(id, refs);
   std::vector<bool> released;
   for (const Hold* hold : holds) released.push_back(hold != nullptr);
   end(holds, EndCause::released);
@@ -323,7 +323,7 @@ std::vector<bool> SetRules::release(const SetId& id, std::span<const TableRef> r
 }
 
 bool SetRules::withdraw(const SetId& id, std::span<const TableRef> refs) {
-  const Holds holds = find_holds(id, refs);
+  const PartHolds holds = find_holds(id, refs);
   const auto is_kept = [](const Hold* hold) { return hold == nullptr || hold->renewed; };
   if (std::ranges::any_of(holds, is_kept)) return false;
   end(holds, EndCause::disconnected);
@@ -331,7 +331,7 @@ bool SetRules::withdraw(const SetId& id, std::span<const TableRef> refs) {
 }
 
 // Ends all of the holds before any of the keys is granted to a waiter.
-void SetRules::end(const Holds& holds, EndCause cause) {
+void SetRules::end(const PartHolds& holds, EndCause cause) {
   for (std::size_t i = 0; i < holds.size(); ++i) {
     if (holds[i] != nullptr) parts_[i].table->end_hold(*holds[i], cause);
   }
@@ -369,7 +369,7 @@ void SetRules::decide(KeySet& set, std::span<const TableRef> refs) {
     parts_.push_back({&refs[i].table->state(), request_of(place), &key});
     is_ready = is_ready && key.queue.front() == &place && key.fits(place.takes);
   }
-  const Holds own = own_holds();
+  const PartHolds own = own_holds();
   if (!own.empty()) {
     // The name was granted some of the keys by another request, and would wait for itself.
     const Outcome outcome = outcome_for(own);
@@ -384,7 +384,7 @@ void SetRules::decide(KeySet& set, std::span<const TableRef> refs) {
 
 void SetRules::grant(KeySet& set) {
   const Fence fence = next_fence();
-  Holds holds;
+  PartHolds holds;
   for (std::size_t i = 0; i < parts_.size(); ++i) {
     holds.push_back(&parts_[i].table->grant(*set.parts[i].place, fence));
   }

@@ -90,17 +90,17 @@ class SetRules {
     AcquireRequest request;
     Key* key;  // null: it does not exist yet
   };
-  using Holds = std::vector<Hold*>;
+  using PartHolds = std::vector<Hold*>;
 
   void find(std::span<const TableRef> refs, const std::vector<SetItem>& keys,
             const AcquireRequest& common);
-  Holds find_holds(const SetId& id, std::span<const TableRef> refs);
-  Holds own_holds() const;
+  PartHolds find_holds(const SetId& id, std::span<const TableRef> refs);
+  PartHolds own_holds() const;
   std::optional<LockTable::Reply> repeat(std::vector<SetConflict>* conflicts);
-  Outcome outcome_for(const Holds& own) const;
-  bool are_one_grant(const Holds& holds) const;
-  Grant grant_again(const Holds& holds, Duration ttl);
-  Grant shortest_grant(const Holds& holds) const;
+  Outcome outcome_for(const PartHolds& own) const;
+  bool are_one_grant(const PartHolds& holds) const;
+  Grant grant_again(const PartHolds& holds, Duration ttl);
+  Grant shortest_grant(const PartHolds& holds) const;
   Outcome queue_refusal(const Listener* listener);
   Outcome admit(std::vector<KeyUnit>& units);
   void make_keys(std::vector<KeyUnit>& units);
@@ -108,7 +108,7 @@ class SetRules {
   Grant grant();
   LockTable::Reply join(std::span<const TableRef> refs, Listener* listener, std::uint64_t id);
   void list(std::vector<SetConflict>* conflicts) const;
-  void end(const Holds& holds, EndCause cause);
+  void end(const PartHolds& holds, EndCause cause);
 
   void decide(KeySet& set, std::span<const TableRef> refs);
   void grant(KeySet& set);

@@ -6,8 +6,8 @@
 namespace lockd::detail {
 namespace {
 
-// The most locks of a shard per call.
-constexpr std::size_t kHoldsPerCall = 16;
+// How often a call locks a shard at most.
+constexpr std::size_t kLocksPerCall = 16;
 // An interval scans an eighth of the last pass's entries, and at least kStepsMin.
 constexpr std::size_t kStepsMin = 64 * 1024;
 constexpr std::size_t kIntervalsPerPass = 8;
@@ -20,7 +20,7 @@ Time AgeScanner::scan_some(Time now) {
   if (now < next_) return next_;
   if (steps_left_ == 0) steps_left_ = std::max(kStepsMin, last_steps_ / kIntervalsPerPass);
   Turn turn;
-  for (std::size_t i = 0; i < kHoldsPerCall && steps_left_ > 0; ++i) {
+  for (std::size_t i = 0; i < kLocksPerCall && steps_left_ > 0; ++i) {
     Shard::Access(shards_[pass_.shard], turn)
         ->scan_ages(now, pass_.cursor, Shard::kKeysPerLocking, pass_.found);
     pass_.steps += Shard::kKeysPerLocking;
@@ -38,7 +38,7 @@ Time AgeScanner::scan_some(Time now) {
 }
 
 Ages AgeScanner::ages(Time now) {
-  const auto age_of = [now](const OldestEntries::Of& entry) -> Ages::OldestEntry {
+  const auto age_of = [now](const OldestEntries::Entry& entry) -> Ages::OldestEntry {
     if (entry.since >= now) return {entry.kind, entry.key, Duration::zero()};
     return {entry.kind, entry.key, now - entry.since};
   };
