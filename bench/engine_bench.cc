@@ -28,8 +28,8 @@ void acquire_release(benchmark::State& state) {
   Walk walk(keys.size(), true);
   for (auto _ : state) {
     const std::string_view key = keys[walk.next()];
-    const auto grant = engine.acquire({.key = key, .holder = "holder-1", .ttl = 30s});
-    engine.release({.key = key, .holder = "holder-1", .fence = grant->fence});
+    const auto grant = engine.acquire({.keys = key, .holder = "holder-1", .ttl = 30s});
+    engine.release({.keys = key, .holder = "holder-1", .fence = grant->fence});
   }
   state.SetItemsProcessed(state.iterations());
 }
@@ -43,8 +43,8 @@ void batched_acquire_release(benchmark::State& state) {
   int in_batch = 0;
   for (auto _ : state) {
     const std::string_view key = keys[walk.next()];
-    const Answer answer = batch.acquire({.key = key, .holder = "holder-1", .ttl = 30s});
-    batch.release({.key = key, .holder = "holder-1", .fence = answer.grant.fence});
+    const Answer answer = batch.acquire({.keys = key, .holder = "holder-1", .ttl = 30s});
+    batch.release({.keys = key, .holder = "holder-1", .fence = answer.grant.fence});
     if (++in_batch % 64 == 0) batch.commit();
   }
   state.SetItemsProcessed(state.iterations());
@@ -56,13 +56,13 @@ void renew(benchmark::State& state) {
   Engine engine({.keys_max = 20'000'000});
   std::vector<Fence> fences;
   for (std::size_t i = 0; i < keys.size(); ++i) {
-    fences.push_back(engine.acquire({.key = keys[i], .holder = "holder-1", .ttl = 60s})->fence);
+    fences.push_back(engine.acquire({.keys = keys[i], .holder = "holder-1", .ttl = 60s})->fence);
   }
   Walk walk(keys.size(), state.range(1) != 0);
   for (auto _ : state) {
     const std::size_t i = walk.next();
     benchmark::DoNotOptimize(
-        engine.renew({.key = keys[i], .holder = "holder-1", .fence = fences[i]}));
+        engine.renew({.keys = keys[i], .holder = "holder-1", .fence = fences[i]}));
   }
   state.SetItemsProcessed(state.iterations());
 }
@@ -101,8 +101,8 @@ void threads_acquire_release(benchmark::State& state) {
   Walk walk(1'000, true);
   for (auto _ : state) {
     const std::string_view key = keys[thread * 1'000 + walk.next()];
-    const auto grant = engine->acquire({.key = key, .holder = "holder-1", .ttl = 30s});
-    engine->release({.key = key, .holder = "holder-1", .fence = grant->fence});
+    const auto grant = engine->acquire({.keys = key, .holder = "holder-1", .ttl = 30s});
+    engine->release({.keys = key, .holder = "holder-1", .fence = grant->fence});
   }
   state.SetItemsProcessed(state.iterations());
   if (state.thread_index() == 0) engine.reset();

@@ -76,11 +76,11 @@ void memory(std::uint64_t keys) {
   const std::size_t empty = heap_in_use();
   Batch batch(*engine);
   for (std::uint64_t i = 0; i < keys; ++i) {
-    batch.acquire({.key = key_of(i), .holder = "holder-1", .ttl = 3600s});
+    batch.acquire({.keys = key_of(i), .holder = "holder-1", .ttl = 3600s});
   }
   const std::size_t held = heap_in_use();
   for (std::uint64_t i = 0; i < keys; ++i) {
-    batch.acquire({.key = key_of(i), .holder = "holder-2", .ttl = 3600s, .wait = 3600s}, &ignore,
+    batch.acquire({.keys = key_of(i), .holder = "holder-2", .ttl = 3600s, .wait = 3600s}, &ignore,
                   i);
   }
   const std::size_t waited_for = heap_in_use();
@@ -137,11 +137,11 @@ void expiry_lag(const char* what, std::uint64_t leases, Duration first, Duration
     const std::string key = key_of(i);
     const Duration ttl =
         first + spread * static_cast<std::int64_t>(i) / static_cast<std::int64_t>(leases);
-    const Answer held = batch.acquire({.key = key, .holder = "a", .ttl = ttl});
+    const Answer held = batch.acquire({.keys = key, .holder = "a", .ttl = ttl});
     recorder.expect(i, held.grant.expires_at);
   }
   for (std::uint64_t i = 0; i < leases; ++i) {
-    batch.acquire({.key = key_of(i), .holder = "b", .ttl = 3600s, .wait = 3600s}, &recorder, i);
+    batch.acquire({.keys = key_of(i), .holder = "b", .ttl = 3600s, .wait = 3600s}, &recorder, i);
   }
   const Percentiles lag(recorder.wait_for(leases));
   if (lag.min < Duration::zero()) {

@@ -76,10 +76,10 @@ class HeldKeys {
 
  private:
   void acquire(std::size_t i) {
-    fences_[i] = engine_.acquire({.key = keys_[i], .holder = "holder-1", .ttl = 3600s})->fence;
+    fences_[i] = engine_.acquire({.keys = keys_[i], .holder = "holder-1", .ttl = 3600s})->fence;
   }
   void take_again(std::size_t i) {
-    engine_.release({.key = keys_[i], .holder = "holder-1", .fence = fences_[i]});
+    engine_.release({.keys = keys_[i], .holder = "holder-1", .fence = fences_[i]});
     acquire(i);
   }
 

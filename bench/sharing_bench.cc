@@ -82,13 +82,14 @@ void come_and_go(Engine& engine, const Keys& keys, const Keys& names, Mode mode)
   std::vector<Fence> fences;
   Batch batch(engine);
   for (std::size_t i = 0; i < names.size(); ++i) {
-    const Answer answer = batch.acquire(
-        {.key = keys[i % keys.size()], .holder = names[i], .ttl = kLease, .mode = mode});
+    const Answer answer = batch.acquire({.keys = KeyItem(keys[i % keys.size()], Kind::lock, mode),
+                                         .holder = names[i],
+                                         .ttl = kLease});
     require(answer.outcome == Outcome::ok);
     fences.push_back(answer.grant.fence);
   }
   for (std::size_t i = 0; i < names.size(); ++i) {
-    require(batch.release({keys[i % keys.size()], names[i], fences[i]}) == Outcome::ok);
+    require(batch.release({keys[i % keys.size()], names[i], fences[i]}).outcome == Outcome::ok);
   }
 }
 
@@ -120,14 +121,13 @@ void measure_writer() {
     Counter readers;
     Batch batch(engine);
     for (std::size_t i = 0; i < kReaders; ++i) {
-      const AcquireRequest reader{
-          .key = "page", .holder = names[i], .ttl = kLease, .mode = Mode::shared};
+      const AcquireRequest reader{.keys = shared("page"), .holder = names[i], .ttl = kLease};
       fences.push_back(batch.acquire(reader).grant.fence);
     }
-    batch.acquire({.key = "page", .holder = "writer", .ttl = kLease, .wait = kLease}, &writers);
+    batch.acquire({.keys = "page", .holder = "writer", .ttl = kLease, .wait = kLease}, &writers);
     for (std::size_t i = kReaders; i < 2 * kReaders; ++i) {
       const AcquireRequest reader{
-          .key = "page", .holder = names[i], .ttl = kLease, .wait = kLease, .mode = Mode::shared};
+          .keys = shared("page"), .holder = names[i], .ttl = kLease, .wait = kLease};
       batch.acquire(reader, &readers, i);
     }
     writer_us.push_back(1e6 * seconds_of([&] {
@@ -152,8 +152,8 @@ void measure_writer() {
               readers_us[kRounds / 2]);
 }
 
-std::vector<SetItem> items_of(const Keys& keys, const std::vector<std::size_t>& which) {
-  std::vector<SetItem> items;
+std::vector<KeyItem> items_of(const Keys& keys, const std::vector<std::size_t>& which) {
+  std::vector<KeyItem> items;
   for (const std::size_t i : which) items.emplace_back(keys[i]);
   return items;
 }
@@ -163,7 +163,7 @@ void measure_free_sets(std::size_t size) {
   Engine engine;
   const Keys keys(64 * 1024);
   Walk walk(keys.size(), true);
-  std::vector<std::vector<SetItem>> sets;
+  std::vector<std::vector<KeyItem>> sets;
   for (std::size_t i = 0; i < kSets; ++i) {
     std::vector<std::size_t> which;
     for (std::size_t k = 0; k < size; ++k) which.push_back(walk.next());
@@ -171,19 +171,19 @@ void measure_free_sets(std::size_t size) {
   }
   const Pair pair = in_turns(
       [&] {
-        for (const std::vector<SetItem>& set : sets) {
+        for (const std::vector<KeyItem>& set : sets) {
           Batch batch(engine);
-          const Answer answer = batch.acquire_all({.keys = set, .holder = "h", .ttl = kLease});
+          const Answer answer = batch.acquire({.keys = set, .holder = "h", .ttl = kLease});
           require(answer.outcome == Outcome::ok);
-          batch.release_all({set, "h", answer.grant.fence});
+          batch.release({set, "h", answer.grant.fence});
         }
       },
       [&] {
         std::array<Fence, kKeysPerSetMax> fences;
-        for (const std::vector<SetItem>& set : sets) {
+        for (const std::vector<KeyItem>& set : sets) {
           Batch batch(engine);
           for (std::size_t k = 0; k < set.size(); ++k) {
-            const Answer answer = batch.acquire({.key = set[k].key, .holder = "h", .ttl = kLease});
+            const Answer answer = batch.acquire({.keys = set[k].key, .holder = "h", .ttl = kLease});
             require(answer.outcome == Outcome::ok);
             fences[k] = answer.grant.fence;
           }
@@ -241,19 +241,19 @@ class Contention {
     }
   }
   void take_all(const std::vector<std::size_t>& which, const std::string& name) {
-    const std::vector<SetItem> items = items_of(keys_, which);
-    const SetResult set =
-        engine_.acquire_all({.keys = items, .holder = name, .ttl = kLease, .wait = kLease});
+    const std::vector<KeyItem> items = items_of(keys_, which);
+    const AcquireResult set =
+        engine_.acquire({.keys = items, .holder = name, .ttl = kLease, .wait = kLease});
     require(set.outcome == Outcome::ok);
-    engine_.release_all({items, name, set->fence});
+    engine_.release({items, name, set->fence});
   }
   // In one order: in any other they would soon wait for each other for ever.
   void take_one_by_one(std::vector<std::size_t> which, const std::string& name) {
     std::ranges::sort(which);
     std::vector<Fence> fences;
     for (const std::size_t i : which) {
-      const GrantResult grant =
-          engine_.acquire({.key = keys_[i], .holder = name, .ttl = kLease, .wait = kLease});
+      const AcquireResult grant =
+          engine_.acquire({.keys = keys_[i], .holder = name, .ttl = kLease, .wait = kLease});
       require(grant.outcome == Outcome::ok);
       fences.push_back(grant->fence);
     }

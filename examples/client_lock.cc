@@ -13,7 +13,7 @@ int main(int count, char** arguments) {
   Client client({.servers = {*address}});
 
   // Wait in the queue for up to ten seconds. From then on the lock renews itself.
-  auto lock = client.acquire({.key = "my-job", .wait = 10s, .lease = 30s});
+  auto lock = client.acquire({.keys = "my-job", .wait = 10s, .lease = 30s});
   if (!lock) {
     std::printf("not now: %s\n", describe(lock).c_str());
     return 1;

@@ -12,7 +12,7 @@ int main(int count, char** arguments) {
   if (!address) return 2;
   Client client({.servers = {*address}});
 
-  const LockRequest permit{.key = "printers", .kind = lockd::Kind::semaphore, .limit = 2};
+  const LockRequest permit{.keys = lockd::semaphore("printers", 2)};
   auto first = client.acquire(permit);
   auto second = client.acquire(permit);
   std::printf("first: %s, second: %s\n", describe(first).c_str(), describe(second).c_str());

@@ -9,8 +9,7 @@ using namespace std::chrono_literals;
 using namespace lockd::client;
 
 LockRequest cores(std::uint32_t permits) {
-  return {
-      .key = "cores", .lease = 30s, .kind = lockd::Kind::semaphore, .limit = 8, .permits = permits};
+  return {.keys = lockd::semaphore("cores", 8, permits), .lease = 30s};
 }
 
 int main(int count, char** arguments) {

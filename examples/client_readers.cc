@@ -12,8 +12,8 @@ int main(int count, char** arguments) {
   std::FILE* const prices = std::tmpfile();
   if (!address || prices == nullptr) return 2;
   Client client({.servers = {*address}});
-  const LockRequest to_write{.key = "prices", .wait = 10s};
-  const LockRequest to_read{.key = "prices", .wait = 10s, .mode = lockd::Mode::shared};
+  const LockRequest to_write{.keys = "prices", .wait = 10s};
+  const LockRequest to_read{.keys = lockd::shared("prices"), .wait = 10s};
 
   // Alone: nobody reads what is half written.
   if (auto writer = client.acquire(to_write)) {
@@ -33,7 +33,7 @@ int main(int count, char** arguments) {
   // A writer waits for both of them; and whoever comes to read from now on waits for the writer.
   auto writer = client.enqueue(to_write);
   if (!writer || writer->is_granted()) return 1;
-  const auto late = client.acquire({.key = "prices", .mode = lockd::Mode::shared});
+  const auto late = client.acquire({.keys = lockd::shared("prices")});
   std::printf("a late reader: %s\n", describe(late).c_str());
   reader->release();
   another->release();

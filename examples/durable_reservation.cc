@@ -24,16 +24,16 @@ void run(const char* directory) {
   lockd::Engine engine({.clock = &journal->clock(), .journal = journal.get()});
 
   // The same name asking again gets its own grant back: after a restart as before it.
-  const auto grant = engine.acquire({.key = "stone-42", .holder = "cart-7", .ttl = 30s});
+  const auto grant = engine.acquire({.keys = "stone-42", .holder = "cart-7", .ttl = 30s});
   if (!grant) {
     std::printf("not reserved: %s\n", lockd::describe(grant.outcome).data());
     return;
   }
   std::printf("stone-42 is reserved for cart-7 under fence %llu\n",
               static_cast<unsigned long long>(grant->fence));
-  const auto refused = engine.acquire({.key = "stone-42", .holder = "cart-8", .ttl = 30s});
+  const auto refused = engine.acquire({.keys = "stone-42", .holder = "cart-8", .ttl = 30s});
   std::printf("cart-8: %s: %s\n", lockd::describe(refused.outcome).data(),
-              refused.conflict.holder.c_str());
+              refused.conflicts.front().holder.c_str());
 }
 
 }  // namespace

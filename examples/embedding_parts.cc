@@ -61,29 +61,29 @@ void keep(const std::string& directory) {
   const auto journal = lockd::FileJournal::open({.directory = directory});
   lockd::Engine engine({.clock = &journal->clock(), .journal = journal.get()});
 
-  const auto first = engine.acquire({.key = "stone-42", .holder = "cart-7", .ttl = 30s});
-  if (first) engine.release({.key = "stone-42", .holder = "cart-7", .fence = first->fence});
-  const auto second = engine.acquire({.key = "stone-42", .holder = "cart-8", .ttl = 30s});
+  const auto first = engine.acquire({.keys = "stone-42", .holder = "cart-7", .ttl = 30s});
+  if (first) engine.release({.keys = "stone-42", .holder = "cart-7", .fence = first->fence});
+  const auto second = engine.acquire({.keys = "stone-42", .holder = "cart-8", .ttl = 30s});
   if (!first || !second) return;
 
   const bool kept = store.write("stone-42", "sold to cart-8", second->fence);
   const bool late = store.write("stone-42", "sold to cart-7", first->fence);
   std::printf("cart-8: %s, cart-7: %s\n", kept ? "kept" : "refused", late ? "kept" : "refused");
-  engine.release({.key = "stone-42", .holder = "cart-8", .fence = second->fence});
+  engine.release({.keys = "stone-42", .holder = "cart-8", .fence = second->fence});
 }
 
 // Somebody has it: the caller waits until it is free, however long that takes.
 void wait_for_turn(lockd::Engine& engine, std::stop_token stop) {
   const auto grant = engine.acquire(
-      {.key = "oven", .holder = "baker", .ttl = 30s, .wait = lockd::kDurationMax}, stop);
+      {.keys = "oven", .holder = "baker", .ttl = 30s, .wait = lockd::kDurationMax}, stop);
   std::printf("baker: %s\n", lockd::describe(grant.outcome).data());
 }
 
 void wait() {
   lockd::Engine engine;
-  const auto first = engine.acquire({.key = "oven", .holder = "cook", .ttl = 30s});
+  const auto first = engine.acquire({.keys = "oven", .holder = "cook", .ttl = 30s});
   std::jthread baker([&engine](std::stop_token stop) { wait_for_turn(engine, std::move(stop)); });
-  engine.release({.key = "oven", .holder = "cook", .fence = first->fence});
+  engine.release({.keys = "oven", .holder = "cook", .fence = first->fence});
   baker.join();
 }
 
@@ -92,7 +92,7 @@ void watch() {
   lockd::Engine engine({.observer = &watcher});
   watcher.observe(true);  // until then, nothing is collected
 
-  const auto grant = engine.acquire({.key = "stone-42", .holder = "cart-7", .ttl = 30s});
+  const auto grant = engine.acquire({.keys = "stone-42", .holder = "cart-7", .ttl = 30s});
   if (grant) std::printf("grants: %d\n", watcher.grants());
 }
 

@@ -10,7 +10,7 @@ int main() {
   lockd::Engine engine;
   {
     // Waits in the queue for up to ten seconds. From then on the engine renews the lease.
-    auto held = engine.hold({.key = "copy", .holder = "worker-7", .ttl = 30s, .wait = 10s});
+    auto held = engine.hold({.keys = "copy", .holder = "worker-7", .ttl = 30s, .wait = 10s});
     if (!held) {
       std::printf("not now: %s\n", lockd::describe(held.outcome).data());
       return 1;

@@ -24,7 +24,7 @@ int main(int count, char** arguments) {
   for (int i = 0; i < std::atoi(arguments[2]); ++i) {
     const std::string key = std::to_string(getpid()) + "/" + std::to_string(i);
     auto lock =
-        client.acquire({.key = key, .lease = std::chrono::seconds(std::atoi(arguments[3]))});
+        client.acquire({.keys = key, .lease = std::chrono::seconds(std::atoi(arguments[3]))});
     if (!lock) return 1;
     held.push_back(std::move(*lock));
   }

@@ -55,24 +55,24 @@ class Batch {
   Batch(const Batch&) = delete;
   Batch& operator=(const Batch&) = delete;
 
-  // A queued request ends with a WaitResult for `listener`, which must outlive the wait. `id` is
+  // A queued request ends with one WaitResult for `listener`, which must outlive the wait. `id` is
   // copied to the result and should be unique among the listener's waits. Without a listener the
-  // request is never queued: a key in use then yields `held`.
+  // request is never queued: a key in use then yields `held`. `conflicts`, if given, receives each
+  // key that prevents the grant.
   Answer acquire(const AcquireRequest& request, Listener* listener = nullptr, std::uint64_t id = 0,
-                 Conflict* conflict = nullptr);
-  Answer renew(const HoldId& hold, std::optional<Duration> ttl = {});
-  Outcome release(const HoldId& hold);
-
-  // Several keys in one step, as in Engine. The wait has one WaitResult and is cancelled as a
-  // whole. `conflicts`, if given, receives each key that prevents the grant.
-  Answer acquire_all(const AcquireSetRequest& request, Listener* listener = nullptr,
-                     std::uint64_t id = 0, std::vector<SetConflict>* conflicts = nullptr);
-  SetResult renew_all(const SetId& holds, std::optional<Duration> ttl = {});
-  ReleaseSetResult release_all(const SetId& holds);
-  // withdraw() for all holds or none.
-  bool withdraw_all(const SetId& holds);
-  // The keys that prevent a grant of the request at this time.
-  std::vector<SetConflict> explain_all(const AcquireSetRequest& request);
+                 std::vector<Conflict>* conflicts = nullptr);
+  // Renews all holds or none. If one is not held (see is_not_held()), `missing` receives the index
+  // of the first such key.
+  Answer renew(const HoldId& hold, std::optional<Duration> ttl = {},
+               std::size_t* missing = nullptr);
+  // Releases the keys that are held.
+  ReleaseResult release(const HoldId& hold) {
+    std::uint64_t released = 0;
+    const Outcome outcome = release(hold, &released);
+    return {outcome, released};
+  }
+  // The keys that prevent a grant of the request at this time. One key is listed if it is held.
+  std::vector<Conflict> explain(const AcquireRequest& request);
 
   // For admins, as in Engine. revoke() of very many holds releases the shard's lock in between; it
   // does not end holds that are granted meanwhile.
@@ -82,11 +82,14 @@ class Batch {
 
   // Revokes a grant that was not delivered because its client disconnected, as if its session had
   // ended. Returns false if the hold has ended, or if its lease was renewed since the grant: a
-  // client that reconnected and repeated the request under the same name must keep it.
+  // client that reconnected and repeated the request under the same name must keep it. Withdraws
+  // all holds of several keys or none.
   bool withdraw(const HoldId& hold);
 
-  // Two-phase acquisition. The holder is a secret of the session that calls await_turn().
-  Answer enqueue(const EnqueueRequest& request);
+  // Two-phase acquisition joins the queue now and waits later, or never. The place ends with its
+  // session. At most one place per session, kind and key. The holder is a secret of the session
+  // that calls await_turn(). Several keys yield invalid_set.
+  Answer enqueue(const AcquireRequest& request);
   Answer await_turn(Session& session, Kind kind, std::string_view key, Duration wait,
                     Listener* listener, std::uint64_t id = 0);
 
@@ -114,8 +117,6 @@ class Batch {
   bool has_acknowledged_hold(const Session& session);
 
   FenceStatus fence(std::string_view key);
-  // The holder and the number of waiters. Returns false if the key is free.
-  bool explain(Kind kind, std::string_view key, Conflict* conflict);
   // The hold of the key whose lease ends last; none if the key is free. Compares only the latest
   // kEntriesMax grants, which bounds the time under the shard's lock.
   std::optional<HoldStatus> last_to_expire(Kind kind, std::string_view key);
@@ -134,12 +135,9 @@ class Batch {
   Position commit();
 
  private:
-  template <typename Condition>
-  bool any_shard(const Session& session, Condition condition);
-  template <typename Result, typename Operation>
-  Result with_all(const std::vector<SetItem>& keys, Operation operation);
-  template <typename Request, typename Operation>
-  Answer grant_or_queue(const Request& request, Operation operation);
+  Outcome release(const HoldId& hold, std::uint64_t* released);
+  Answer acquire_several(const AcquireRequest& asked, Listener* listener, std::uint64_t id,
+                         std::vector<Conflict>* conflicts);
 
   detail::EngineCore& core_;
   detail::Turn turn_;

@@ -1,10 +1,10 @@
 // Engine: embedded FIFO locks and semaphores, by name, with leases and fencing tokens.
 //
 //   lockd::Engine engine({.shards = 16});
-//   auto grant = engine.acquire({.key = "stone-42", .holder = "cart-7", .ttl = 30s, .wait = 5s});
+//   auto grant = engine.acquire({.keys = "stone-42", .holder = "cart-7", .ttl = 30s, .wait = 5s});
 //   if (!grant) return show(describe(grant.outcome));
 //   store.write(stone, grant->fence);     // the store refuses a fence smaller than it has seen
-//   engine.release({.key = "stone-42", .holder = "cart-7", .fence = grant->fence});
+//   engine.release({.keys = "stone-42", .holder = "cart-7", .fence = grant->fence});
 //
 // Every key has one FIFO queue for all kinds of requests. A grant lasts for its lease and can be
 // renewed; after the lease expires, the engine grants the key to the next waiter within a few
@@ -92,33 +92,15 @@ struct EngineOptions {
   std::uint64_t hash_seed = 0;  // 0: random
 };
 
-// The result of acquire() and renew().
-struct [[nodiscard]] GrantResult {
+// The result of acquire() and renew(): one grant for all keys, or the keys that prevented it. For
+// renew() this is the first key that is not held.
+struct [[nodiscard]] AcquireResult {
   Outcome outcome = Outcome::ok;
   Grant grant{};
-  Conflict conflict{};  // the state of the key, if it prevented the grant
+  std::vector<Conflict> conflicts{};
 
   explicit operator bool() const { return outcome == Outcome::ok; }
   const Grant* operator->() const { return &grant; }
-};
-
-// The result of acquire_all() and renew_all(): one grant for all keys, or the conflicts. For
-// renew_all() the conflict is the first key that is not held.
-struct [[nodiscard]] SetResult {
-  Outcome outcome = Outcome::ok;
-  Grant grant{};
-  std::vector<SetConflict> conflicts{};
-
-  explicit operator bool() const { return outcome == Outcome::ok; }
-  const Grant* operator->() const { return &grant; }
-};
-
-// The result of release_all(): ok if the request was executed, with one result per key.
-struct ReleaseSetResult {
-  Outcome outcome = Outcome::ok;
-  std::vector<bool> released{};  // false: the key was not held
-
-  explicit operator bool() const { return outcome == Outcome::ok; }
 };
 
 // The result of fence(). Not ok after the journal has failed, because the state may be lost.
@@ -251,30 +233,24 @@ class Engine {
   // Waits in the queue for up to `request.wait`. When `stop` fires, the call leaves the queue and
   // returns `cancelled`. If the name already holds the key, returns that grant with a renewed
   // lease, so retries are safe.
-  GrantResult acquire(const AcquireRequest& request, std::stop_token stop = {});
+  //
+  // Acquires several keys in one step, all or none. A name that holds all of them under one fence
+  // gets that grant again; if it holds only some, the request is rejected. Each hold can be renewed
+  // and released separately.
+  AcquireResult acquire(const AcquireRequest& request, std::stop_token stop = {});
 
-  // Acquires several keys in one step, all or none: see AcquireSetRequest. If the name holds all of
-  // them under one fence, returns that grant with a renewed lease; if it holds only some, the
-  // request is rejected. Each hold can be renewed and released separately.
-  SetResult acquire_all(const AcquireSetRequest& request, std::stop_token stop = {});
-  // Renews all or none.
-  SetResult renew_all(const SetId& holds, std::optional<Duration> ttl = {});
-  // Releases the keys that are held.
-  ReleaseSetResult release_all(const SetId& holds);
-
-  // acquire() and acquire_all() that return a Held: the engine renews it, reports its loss and
-  // releases it at the end of its scope. The holder must be a name, and should be unique: another
-  // request under the same name shares the hold, and the first release ends it for both. Throw
-  // std::system_error if no thread can be started.
+  // As acquire(), but returns a Held: the engine renews it, reports its loss and releases it at the
+  // end of its scope. The holder must be a name, and should be unique: another request under the
+  // same name shares the hold, and the first release ends it for both. Throws std::system_error if
+  // no thread can be started.
   HeldResult hold(const AcquireRequest& request, std::stop_token stop = {}, OnLost on_lost = {});
-  HeldResult hold_all(const AcquireSetRequest& request, std::stop_token stop = {},
-                      OnLost on_lost = {});
 
   // Moves the end of the lease to now + `ttl`, or by default to now + the grant's own lease. Fails
-  // if the lease has expired.
-  GrantResult renew(const HoldId& hold, std::optional<Duration> ttl = {});
+  // if the lease has expired. Renews all of several holds or none.
+  AcquireResult renew(const HoldId& hold, std::optional<Duration> ttl = {});
 
-  Outcome release(const HoldId& hold);
+  // Releases the keys that are held.
+  ReleaseResult release(const HoldId& hold);
 
   // For admins: ends one hold or all holds of a key.
   RevokeResult revoke(const RevokeRequest& request);
@@ -350,10 +326,8 @@ class Engine {
  private:
   friend class Batch;
 
-  GrantResult acquire_in_queue(const AcquireRequest& request, std::stop_token stop);
+  AcquireResult acquire_in_queue(const AcquireRequest& request, std::stop_token stop);
   void start_renewer();
-  HeldResult keep(const std::vector<SetItem>& keys, const Holder& holder, const Grant& grant,
-                  OnLost on_lost);
 
   std::unique_ptr<detail::EngineCore> core_;
   std::once_flag renewer_started_;

@@ -1,4 +1,4 @@
-// Held: one key or several, held for a scope. Returned by Engine::hold() and hold_all().
+// Held: one key or several, held for a scope. Returned by Engine::hold().
 //
 //   {
 //     auto held = engine.hold({.key = "report", .holder = "worker-7", .ttl = 30s, .wait = 10s});
@@ -76,7 +76,7 @@ class Held {
 struct [[nodiscard]] HeldResult {
   Outcome outcome = Outcome::ok;
   Held held{};
-  std::vector<SetConflict> conflicts{};  // the keys that prevented the grant
+  std::vector<Conflict> conflicts{};  // the keys that prevented the grant
 
   explicit operator bool() const { return outcome == Outcome::ok; }
   Held* operator->() { return &held; }

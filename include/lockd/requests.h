@@ -1,8 +1,10 @@
 // The engine's requests and results.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,74 +14,93 @@
 
 namespace lockd {
 
-struct AcquireRequest {
-  std::string_view key;
-  Holder holder;
-  Duration ttl;     // the lease: the grant lasts this long unless renewed
-  Duration wait{};  // the longest time in the queue; zero does not wait
-  Kind kind = Kind::lock;
-  std::uint32_t limit = 1;  // the permits of a semaphore; 1 for a lock
-  // The purpose and the origin of a request by name, shown to people. A repeated request does not
-  // change them. A session's requests use Session::client instead.
-  std::string_view note{};
-  std::string_view peer{};
-  Mode mode = Mode::exclusive;  // locks only
-  std::uint32_t permits = 1;    // semaphores: how many permits the hold takes
-};
-
-// Two-phase acquisition joins the queue now and waits later, or never. For sessions only: the place
-// ends with its session. At most one place per session, kind and key.
-struct EnqueueRequest {
-  std::string_view key;
-  Holder holder;
-  Duration ttl;
-  Kind kind = Kind::lock;
-  std::uint32_t limit = 1;
-  Mode mode = Mode::exclusive;
-  std::uint32_t permits = 1;
-};
-
-// One key of a request for several.
-struct SetItem {
-  SetItem(std::string_view key) : key(key) {}    // NOLINT: a key alone is an exclusive lock
-  SetItem(const char* key) : key(key) {}         // NOLINT
-  SetItem(const std::string& key) : key(key) {}  // NOLINT
-  SetItem(std::string_view key, Kind kind, Mode mode = Mode::exclusive, std::uint32_t limit = 1,
+// One key of a request. A key alone is an exclusive lock.
+struct KeyItem {
+  KeyItem(std::string_view key) : key(key) {}    // NOLINT
+  KeyItem(const char* key) : key(key) {}         // NOLINT
+  KeyItem(const std::string& key) : key(key) {}  // NOLINT
+  KeyItem(std::string_view key, Kind kind, Mode mode = Mode::exclusive, std::uint32_t limit = 1,
           std::uint32_t permits = 1)
       : key(key), kind(kind), mode(mode), limit(limit), permits(permits) {}
 
   std::string_view key;
   Kind kind = Kind::lock;
-  Mode mode = Mode::exclusive;
-  std::uint32_t limit = 1;
-  std::uint32_t permits = 1;
+  Mode mode = Mode::exclusive;  // locks only
+  std::uint32_t limit = 1;      // the permits of a semaphore; 1 for a lock
+  std::uint32_t permits = 1;    // semaphores: how many permits the hold takes
 };
 
-// Acquires all keys or none, in one step, under one fence and one lease. The holder must be a name.
-// With a wait, the request joins every queue in one step, and is granted when it is first in all
-// queues and all keys have room.
-struct AcquireSetRequest {
-  std::vector<SetItem> keys;  // 1 to kKeysPerSetMax; no duplicate kind and key
-  Holder holder;
-  Duration ttl;
-  Duration wait{};  // at most EngineOptions::set_wait_max
+// A lock that other holders may share.
+inline KeyItem shared(std::string_view key) { return {key, Kind::lock, Mode::shared}; }
+
+inline KeyItem semaphore(std::string_view key, std::uint32_t limit, std::uint32_t permits = 1) {
+  return {key, Kind::semaphore, Mode::exclusive, limit, permits};
+}
+
+// The keys of a request: one, which is stored inside, or a view of several, which must outlive it.
+// Copies may outlive the original.
+class KeyItems {
+ public:
+  KeyItems(const KeyItem& item) : one_(item) {}    // NOLINT: one key is a set of one
+  KeyItems(std::string_view key) : one_(key) {}    // NOLINT
+  KeyItems(const char* key) : one_(key) {}         // NOLINT
+  KeyItems(const std::string& key) : one_(key) {}  // NOLINT
+  KeyItems(std::span<const KeyItem> items)         // NOLINT
+      : several_(items.data()), size_(items.size()) {}
+  KeyItems(const std::vector<KeyItem>& items)  // NOLINT
+      : KeyItems(std::span<const KeyItem>(items)) {}
+
+  std::size_t size() const { return size_; }
+  bool empty() const { return size_ == 0; }
+  const KeyItem& operator[](std::size_t i) const { return begin()[i]; }
+  const KeyItem& front() const { return *begin(); }
+  const KeyItem* begin() const { return several_ == nullptr ? &one_ : several_; }
+  const KeyItem* end() const { return begin() + size_; }
+
+  // The index of the first item whose kind and key an earlier item has; size() if there is none.
+  std::size_t find_duplicate() const {
+    for (std::size_t i = 1; i < size_; ++i) {
+      for (std::size_t j = 0; j < i; ++j) {
+        if (is_same((*this)[i], (*this)[j])) return i;
+      }
+    }
+    return size_;
+  }
+
+ private:
+  static bool is_same(const KeyItem& a, const KeyItem& b) {
+    if (a.kind != b.kind || a.key.size() != b.key.size()) return false;
+    // Keys of one request often differ in their last byte alone.
+    return a.key.empty() || (a.key.back() == b.key.back() && a.key == b.key);
+  }
+
+  KeyItem one_{std::string_view()};
+  const KeyItem* several_ = nullptr;  // null: one_
+  std::size_t size_ = 1;
+};
+
+// Acquires all keys or none, in one step, under one fence and one lease. With a wait, a request for
+// several keys joins every queue in one step, and is granted when it is first in all queues and all
+// keys have room.
+struct AcquireRequest {
+  KeyItems keys;  // 1 to kKeysPerSetMax; no duplicate kind and key
+  Holder holder;  // a name, if there are several keys
+  Duration ttl;   // the lease: the grant lasts this long unless renewed
+  // The longest time in the queue; zero does not wait. For several keys at most
+  // EngineOptions::set_wait_max.
+  Duration wait{};
+  // The purpose and the origin of a request by name, shown to people. A repeated request does not
+  // change them. A session's requests use Session::client instead.
   std::string_view note{};
   std::string_view peer{};
 };
 
-// Identifies one name's holds of several keys under one fence.
-struct SetId {
-  std::vector<SetItem> keys;  // modes, limits and permits are ignored
-  Holder holder;
-  Fence fence;
-};
-
-// Identifies one hold. A caller that knows it may renew and release the hold.
+// Identifies one hold, or one name's holds of several keys under one fence. A caller that knows it
+// may renew and release them.
 struct HoldId {
-  std::string_view key;
+  KeyItems keys;  // modes, limits and permits are ignored
   Holder holder;
   Fence fence;
-  Kind kind = Kind::lock;
 };
 
 // Ends holds on behalf of an admin. The next holder gets a larger fence.
@@ -94,7 +115,10 @@ struct RevokeRequest {
 
 // The state of a key that prevented a grant.
 struct Conflict {
-  std::string holder;  // a name, or "tcp:<session>"; for a semaphore, its latest holder
+  std::size_t item = 0;  // index in the request's keys
+  bool own = false;      // of several keys: held by the requesting holder
+  // Empty if no holder is in the way: the first waiter of the key also waits for other keys.
+  std::string holder{};  // a name, or "tcp:<session>"; for a semaphore, its latest holder
   SessionId session = 0;
   ClientRef client{};
   Fence fence = 0;
@@ -106,17 +130,20 @@ struct Conflict {
   std::uint32_t permits = 0;    // in use, if the key is a semaphore
 };
 
-// One key that prevented a request for several keys.
-struct SetConflict {
-  std::size_t item = 0;  // index in the request's keys
-  bool own = false;      // held by the requesting holder
-  Conflict conflict{};   // has no holder if the first waiter of the key also waits for other keys
-};
-
 // The fence of the current grant; or, if the key is free, the largest that can have been granted.
 struct FenceStatus {
   bool held = false;
   Fence fence = 0;
+};
+
+// The result of release(). For one key, the outcome says whether it was released; for several it is
+// ok if the request was executed.
+struct ReleaseResult {
+  Outcome outcome = Outcome::ok;
+  std::uint64_t released = 0;  // bit i: key i was held and has been released
+
+  bool has_released(std::size_t i) const { return (released >> i & 1) != 0; }
+  explicit operator bool() const { return outcome == Outcome::ok; }
 };
 
 // The number of a session's holds and places.

@@ -105,6 +105,11 @@ enum class Outcome : std::uint8_t {
                      // more than 64; or not UTF-8, or with a control character
 };
 
+// Whether a renewal or a release found that the hold does not exist.
+inline bool is_not_held(Outcome outcome) {
+  return outcome == Outcome::expired || outcome == Outcome::stale || outcome == Outcome::not_holder;
+}
+
 // A short phrase for people, such as "the wait timed out".
 std::string_view describe(Outcome outcome) noexcept;
 

@@ -1,19 +1,23 @@
 // What is held, in the words by which a server is asked to keep it or to take it back: one key by
-// its token, or several by the name that holds them (set_claim.h).
+// its token, or several by the name that holds them.
 //
 // Constant once it is made; for any thread.
 #pragma once
 
 #include <chrono>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "base/json_text.h"
 #include "client/reply.h"
 #include "client/request_lines.h"
+#include "lockd/client/client.h"
 #include "lockd/client/connection.h"
 #include "lockd/client/outcome.h"
+#include "lockd/requests.h"
 #include "lockd/types.h"
 
 namespace lockd::client {
@@ -54,7 +58,7 @@ class Claim {
 
 class KeyClaim final : public Claim {
  public:
-  KeyClaim(std::string key, Kind kind) : Claim({std::move(key)}, kind) {}
+  explicit KeyClaim(const KeyItem& item) : Claim({std::string(item.key)}, item.kind) {}
 
   std::string renew_lines(const LineGrant& grant) const override {
     return *client::renew_lines(named(grant), grant.lease);
@@ -74,10 +78,48 @@ class KeyClaim final : public Claim {
   }
 };
 
-inline std::string Claim::name() const {
-  std::string all;
-  for (const std::string& key : keys_) all += (all.empty() ? "" : ", ") + key;
-  return all;
-}
+// Several keys as a call of the API names them: by `keys`, or by `items` where they are not all
+// locks that are held alone.
+struct NamedItems {
+  std::string_view member;
+  std::string json;  // an array
+};
+NamedItems named_items(const KeyItems& items);
+
+// What an answer of the API means: a refusal is what the line protocol has a word for, mostly.
+// `timeout` is that others have a part of it.
+Status api_status_of(std::string_view reply);
+
+// Several keys that a name holds, all of them or none: calls of the HTTP API, over the line
+// protocol's command `api`.
+//
+// The holds last for their lease alone: the end of a connection ends a place in the queues and
+// releases nothing. No other client has the name, so a repeated request returns the first one's
+// grant, and two sets of one client exclude each other.
+class SetClaim final : public Claim {
+ public:
+  // `invalid` when no server would take the request.
+  static Result<std::shared_ptr<const SetClaim>> make(const LockRequest& request,
+                                                      const ConnectOptions& options);
+
+  std::string acquire_lines(Duration wait) const;
+  std::string renew_lines(const LineGrant& grant) const override;
+  std::string release_lines(const LineGrant& grant) const override;
+
+  ReadStatus read_status() const override { return api_status_of; }
+  Result<LineGrant> grant_of(std::string_view reply) const;
+  Result<LineRenewal> renewal_of(std::string_view reply, std::chrono::seconds lease) const override;
+  std::string gone_in(std::string_view reply) const override;
+  bool may_be_left_over() const override { return true; }
+
+ private:
+  SetClaim(const LockRequest& request, const ConnectOptions& options);
+  JsonObject named() const;
+
+  const NamedItems items_;
+  const std::string holder_;
+  const std::string note_;
+  const Lease lease_;
+};
 
 }  // namespace lockd::client

@@ -14,6 +14,7 @@
 #include "base/mutex.h"
 #include "base/secret.h"
 #include "client/calls.h"
+#include "client/claim.h"
 #include "client/cluster.h"
 #include "client/hold.h"
 #include "client/leader_search.h"
@@ -22,7 +23,6 @@
 #include "client/renewer.h"
 #include "client/reply.h"
 #include "client/request_lines.h"
-#include "client/set_claim.h"
 #include "client/stoppable_wait.h"
 
 namespace lockd::client {
@@ -130,35 +130,39 @@ Secret secret_for(const LineConnection& connection, std::uint64_t secret) {
 }
 
 Result<std::string> lines_of(const LockRequest& request, Duration wait, Secret secret) {
-  return acquire_lines({.key = request.key,
+  const KeyItem& item = request.keys.front();
+  return acquire_lines({.key = item.key,
                         .wait = seconds_to_name(wait),
                         .lease = request.lease,
-                        .kind = request.kind,
-                        .limit = request.limit,
-                        .mode = request.mode,
-                        .permits = request.permits,
+                        .kind = item.kind,
+                        .limit = item.limit,
+                        .mode = item.mode,
+                        .permits = item.permits,
                         .secret = secret});
 }
 
 Result<std::string> lines_of(const LockRequest& request, Secret secret) {
-  return enqueue_lines({.key = request.key,
+  const KeyItem& item = request.keys.front();
+  return enqueue_lines({.key = item.key,
                         .lease = request.lease,
-                        .kind = request.kind,
-                        .limit = request.limit,
-                        .mode = request.mode,
-                        .permits = request.permits,
+                        .kind = item.kind,
+                        .limit = item.limit,
+                        .mode = item.mode,
+                        .permits = item.permits,
                         .secret = secret});
 }
 
 // --- words that older servers do not know ---
 
 bool has_new_words(const LockRequest& request) {
-  return request.mode != Mode::exclusive || request.permits != 1;
+  const KeyItem& item = request.keys.front();
+  return item.mode != Mode::exclusive || item.permits != 1;
 }
 
 Status too_old(const LockRequest& request) {
-  return {Outcome::unsupported, std::string("the server is too old for ") +
-                                    (request.permits != 1 ? "several permits" : "shared locks")};
+  return {Outcome::unsupported,
+          std::string("the server is too old for ") +
+              (request.keys.front().permits != 1 ? "several permits" : "shared locks")};
 }
 
 // A server that does not know who we are is older than any that knows these words.
@@ -276,7 +280,7 @@ Result<HeldLock> acquire_at_leader(const std::shared_ptr<Renewer>& renewer, Hold
 // left held when it never was.
 class SetAcquisition {
  public:
-  SetAcquisition(const SetRequest& request, const SetClaim& claim, const std::stop_token& stop)
+  SetAcquisition(const LockRequest& request, const SetClaim& claim, const std::stop_token& stop)
       : request_(request), claim_(claim), stop_(stop) {}
 
   // For so long at most. The server may cut a wait short.
@@ -325,7 +329,7 @@ class SetAcquisition {
     return grant;
   }
 
-  const SetRequest& request_;
+  const LockRequest& request_;
   const SetClaim& claim_;
   const std::stop_token& stop_;
   bool has_asked_ = false;
@@ -348,7 +352,7 @@ class QueuePlace::Impl {
 
   std::unique_ptr<LineConnection> connection;
   Hold::Terms terms;
-  LockRequest request;  // its key is that of the terms
+  LockRequest request{std::string_view()};  // its key is that of the terms
   std::uint64_t secret = 0;
   std::optional<LineGrant> grant;  // when it was granted at once
 };
@@ -372,12 +376,12 @@ class Client::Impl {
   }
 
   Hold::Terms terms_of(const LockRequest& request, const std::shared_ptr<Cluster>& cluster) const {
-    return {cluster, std::make_shared<KeyClaim>(std::string(request.key), request.kind),
-            request.on_lost, request.on_suspect};
+    return {cluster, std::make_shared<KeyClaim>(request.keys.front()), request.on_lost,
+            request.on_suspect};
   }
 
-  Status check_together(const std::vector<SetItem>& keys) const {
-    for (const SetItem& item : keys) {
+  Status check_together(const KeyItems& keys) const {
+    for (const KeyItem& item : keys) {
       if (&cluster_of(item.key) == &cluster_of(keys.front().key)) continue;
       return {Outcome::invalid, std::string(keys.front().key) + " and " + std::string(item.key) +
                                     " are on different servers: keys that are taken at once must "
@@ -385,6 +389,8 @@ class Client::Impl {
     }
     return {};
   }
+
+  Result<HeldLock> acquire_several(const LockRequest& request, const std::stop_token& stop) const;
 
   std::uint64_t new_secret() EXCLUDES(mutex_) {
     MutexLock lock(mutex_);
@@ -409,23 +415,12 @@ Client::Client(ClientOptions options) {
 
 Client::~Client() = default;
 
-Result<HeldLock> Client::acquire(const LockRequest& request, std::stop_token stop) {
-  if (request.wait < Duration(0)) return {Outcome::invalid, "a wait is not negative"};
-  if (const auto lines = lines_of(request, request.wait, {}); !lines) {
-    return static_cast<const Status&>(lines);
-  }
-  const auto& cluster = impl_->cluster_of(request.key);
-  if (!cluster) return static_cast<const Status&>(cluster);
-  return acquire_at_leader(impl_->renewer, impl_->terms_of(request, *cluster),
-                           {request, impl_->new_secret(), std::move(stop)});
-}
-
-Result<HeldLock> Client::acquire_all(const SetRequest& request, std::stop_token stop) {
-  if (request.wait < Duration(0)) return {Outcome::invalid, "a wait is not negative"};
-  const auto claim = SetClaim::make(request, impl_->options.connect);
+Result<HeldLock> Client::Impl::acquire_several(const LockRequest& request,
+                                               const std::stop_token& stop) const {
+  const auto claim = SetClaim::make(request, options.connect);
   if (!claim) return static_cast<const Status&>(claim);
-  if (Status apart = impl_->check_together(request.keys); !apart) return apart;
-  const auto& cluster = impl_->cluster_of(request.keys.front().key);
+  if (Status apart = check_together(request.keys); !apart) return apart;
+  const auto& cluster = cluster_of(request.keys.front().key);
   if (!cluster) return static_cast<const Status&>(cluster);
   SetAcquisition acquisition(request, **claim, stop);
   const auto take = [&](std::unique_ptr<LineConnection> connection,
@@ -436,19 +431,31 @@ Result<HeldLock> Client::acquire_all(const SetRequest& request, std::stop_token 
                       .claim = *claim,
                       .on_lost = request.on_lost,
                       .queued_again = acquisition.queued_again()};
-    return take_over(impl_->renewer, std::move(connection), std::move(terms), std::move(*grant),
-                     stop);
+    return take_over(renewer, std::move(connection), std::move(terms), std::move(*grant), stop);
   };
   auto held = at_leader(*cluster, request.wait, stop, take, request.on_interrupted);
-  acquisition.withdraw_if_unanswered(*cluster, impl_->options.release_timeout);
+  acquisition.withdraw_if_unanswered(*cluster, options.release_timeout);
   return stopped_if_gone(std::move(held), acquisition.has_asked(), request.wait);
 }
 
+Result<HeldLock> Client::acquire(const LockRequest& request, std::stop_token stop) {
+  if (request.wait < Duration(0)) return {Outcome::invalid, "a wait is not negative"};
+  if (request.keys.size() != 1) return impl_->acquire_several(request, stop);
+  if (const auto lines = lines_of(request, request.wait, {}); !lines) {
+    return static_cast<const Status&>(lines);
+  }
+  const auto& cluster = impl_->cluster_of(request.keys.front().key);
+  if (!cluster) return static_cast<const Status&>(cluster);
+  return acquire_at_leader(impl_->renewer, impl_->terms_of(request, *cluster),
+                           {request, impl_->new_secret(), std::move(stop)});
+}
+
 Result<QueuePlace> Client::enqueue(const LockRequest& request, std::stop_token stop) {
+  if (request.keys.size() != 1) return {Outcome::invalid, "a place is in the queue of one key"};
   if (const auto lines = lines_of(request, Secret()); !lines) {
     return static_cast<const Status&>(lines);
   }
-  const auto& cluster = impl_->cluster_of(request.key);
+  const auto& cluster = impl_->cluster_of(request.keys.front().key);
   if (!cluster) return static_cast<const Status&>(cluster);
   const std::uint64_t secret = impl_->new_secret();
   const auto join = [&](std::unique_ptr<LineConnection> connection,
@@ -466,7 +473,9 @@ Result<QueuePlace> Client::enqueue(const LockRequest& request, std::stop_token s
     place->connection = std::move(connection);
     place->terms = impl_->terms_of(request, *cluster);
     place->request = request;
-    place->request.key = place->terms.claim->keys().front();
+    KeyItem item = request.keys.front();
+    item.key = place->terms.claim->keys().front();
+    place->request.keys = item;
     place->secret = secret;
     if (grant) {
       grant->sent_at = reply->sent_at;

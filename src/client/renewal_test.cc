@@ -41,7 +41,7 @@ TEST(Renewal, LooksALoneServerUpAgainThatIsNotWhereItWas) {
   const auto now = BootClock::now();
   cluster.learn(0, on_loopback(kNobody));
   const auto hold = std::make_shared<Hold>(
-      Hold::Terms{.cluster = *made, .claim = std::make_shared<KeyClaim>("k", Kind::lock)},
+      Hold::Terms{.cluster = *made, .claim = std::make_shared<KeyClaim>("k")},
       LineGrant{.token = "t", .lease = std::chrono::seconds(3600), .sent_at = now});
   Renewal renewal(hold, std::make_unique<LineConnection>(cluster.member(0), on_loopback(kNobody),
                                                          now, now + 60s));

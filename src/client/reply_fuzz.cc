@@ -4,9 +4,10 @@
 #include <cstdlib>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "client/claim.h"
 #include "client/reply.h"
-#include "client/set_claim.h"
 
 namespace {
 
@@ -44,7 +45,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t siz
   const Status set = api_status_of(line);
   require(set.outcome != Outcome::ok || static_cast<bool>(status));
   require(set.detail.size() < 4096 && set.detail.find('\n') == std::string::npos);
-  static const auto claim = *SetClaim::make({.keys = {"a", "b"}, .lease = 30s}, {});
+  static const auto claim =
+      *SetClaim::make({.keys = std::vector<lockd::KeyItem>{"a", "b"}, .lease = 30s}, {});
   require(!claim->gone_in(line).empty());
   if (const auto grant = claim->grant_of(line)) {
     require(set && grant->fence != 0 && grant->lease >= 1s && grant->lease <= 30s);

@@ -59,8 +59,8 @@ TEST_F(ClientNamesTest, RequestByNameCarriesPeerAndNote) {
   grant("k", "bob", {.note = "deploy", .peer = "10.0.0.9:1"});
   EXPECT_EQ(*client_of("k"), (ClientIdentity{"", "10.0.0.9:1", "deploy"}));
   acquire("k", "cid");
-  EXPECT_EQ(conflict_.client, client_of("k"));
-  EXPECT_EQ(conflict_.session, 0u);
+  EXPECT_EQ(conflicts_.at(0).client, client_of("k"));
+  EXPECT_EQ(conflicts_.at(0).session, 0u);
   // A repeated request keeps the identity of the first.
   grant("k", "bob", {.note = "something else"});
   EXPECT_EQ(client_of("k")->note, "deploy");

@@ -20,6 +20,7 @@
 #include <utility>
 
 #include "base/list.h"
+#include "core/key_request.h"
 #include "core/timer_queue.h"
 #include "lockd/requests.h"
 #include "lockd/types.h"
@@ -113,7 +114,7 @@ inline Mode mode_of(Kind kind, std::uint32_t takes) {
 inline std::uint32_t permits_of(Kind kind, std::uint32_t takes) {
   return kind == Kind::lock || takes == kWhole ? 1 : takes;
 }
-template <typename Request>  // AcquireRequest, or an Event of a grant
+template <typename Request>  // KeyRequest, or an Event of a grant
 std::uint32_t takes_of(const Request& request) {
   if (request.kind == Kind::semaphore) return request.permits;
   return request.mode == Mode::shared ? 1 : kWhole;

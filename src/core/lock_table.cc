@@ -18,17 +18,7 @@ Outcome check_client(const ClientView& client) {
 
 }  // namespace
 
-AcquireRequest LockTable::as_acquire(const EnqueueRequest& request) {
-  return {.key = request.key,
-          .holder = request.holder,
-          .ttl = request.ttl,
-          .kind = request.kind,
-          .limit = request.limit,
-          .mode = request.mode,
-          .permits = request.permits};
-}
-
-Outcome LockTable::check_request(const AcquireRequest& request) {
+Outcome LockTable::check_request(const KeyRequest& request) {
   const Holder& holder = request.holder;
   if (const Session* session = holder.session(); session != nullptr && session->client != nullptr) {
     if (Outcome bad = check_client(*session->client); bad != Outcome::ok) return bad;
@@ -49,8 +39,9 @@ Outcome LockTable::check_request(const AcquireRequest& request) {
 
 // Acquiring and waiting.
 
-LockTable::Reply LockTable::acquire(At at, const AcquireRequest& request, Listener* listener,
-                                    std::uint64_t id, KeyUnit spare, Conflict* conflict) noexcept {
+LockTable::Reply LockTable::acquire(At at, const KeyRequest& request, Listener* listener,
+                                    std::uint64_t id, KeyUnit spare,
+                                    std::vector<Conflict>* conflicts) noexcept {
   if (Outcome bad = check_request(request); bad != Outcome::ok) return {bad};
   if (request.wait < Duration::zero()) return {Outcome::invalid_wait};
 
@@ -59,7 +50,7 @@ LockTable::Reply LockTable::acquire(At at, const AcquireRequest& request, Listen
     Hold* own = state_.find_own(*key, request.holder);
     QueuePlace* place = state_.find_place(*key, request.holder);
     if (Outcome no = check_repeated(*key, request, own, place); no != Outcome::ok) {
-      state_.explain(*key, conflict);
+      if (conflicts != nullptr) conflicts->push_back(state_.explain(*key));
       return {no};
     }
     if (own != nullptr) {
@@ -69,7 +60,7 @@ LockTable::Reply LockTable::acquire(At at, const AcquireRequest& request, Listen
     if (place != nullptr) return resume_wait(*place, request, listener, id);
     if (!key->may_enter(takes_of(request))) {
       if (Outcome no = queue_refusal(*key, request, listener); no != Outcome::ok) {
-        state_.explain(*key, conflict);
+        if (conflicts != nullptr) conflicts->push_back(state_.explain(*key));
         return {no};
       }
       QueuePlace& joined = state_.join(*key, request, std::make_unique<QueuePlace>());
@@ -83,7 +74,7 @@ LockTable::Reply LockTable::acquire(At at, const AcquireRequest& request, Listen
 }
 
 // Why the request gets no place in the queue; or ok, and a unit for the place.
-Outcome LockTable::queue_refusal(const Key& key, const AcquireRequest& request,
+Outcome LockTable::queue_refusal(const Key& key, const KeyRequest& request,
                                  const Listener* listener) {
   const bool is_try = request.wait == Duration::zero();
   if (!is_try && listener == nullptr) return Outcome::held;  // not counted: the caller asks again
@@ -94,8 +85,7 @@ Outcome LockTable::queue_refusal(const Key& key, const AcquireRequest& request,
   return state_.limits().admit(request, &key, now());
 }
 
-LockTable::Reply LockTable::enqueue(At at, const EnqueueRequest& asked, KeyUnit spare) noexcept {
-  const AcquireRequest request = as_acquire(asked);
+LockTable::Reply LockTable::enqueue(At at, const KeyRequest& request, KeyUnit spare) noexcept {
   if (Outcome bad = check_request(request); bad != Outcome::ok) return {bad};
   const SessionId session = request.holder.session_id();
   if (session == 0) return {Outcome::invalid_holder};
@@ -135,7 +125,7 @@ LockTable::Reply LockTable::enqueue(At at, const EnqueueRequest& asked, KeyUnit 
 }
 
 // Grants a key that has room and no queue. `key` is null if the key does not exist yet.
-Outcome LockTable::grant_now(Key* key, const AcquireRequest& request, KeyUnit spare, Hold** hold) {
+Outcome LockTable::grant_now(Key* key, const KeyRequest& request, KeyUnit spare, Hold** hold) {
   if (!state_.fences().has_next()) return Outcome::fences_exhausted;
   KeyUnit unit;
   if (key == nullptr) {
@@ -202,7 +192,7 @@ bool LockTable::cancel(Time now, std::uint32_t slot, const Listener* listener,
 
 // Whether a request names a limit that the key accepts and, if its holder already has a hold or a
 // place here, asks for the same as before.
-Outcome LockTable::check_repeated(const Key& key, const AcquireRequest& request, const Hold* own,
+Outcome LockTable::check_repeated(const Key& key, const KeyRequest& request, const Hold* own,
                                   const QueuePlace* place) {
   const std::uint32_t takes = takes_of(request);
   if (!key.matches(request.limit, own == nullptr ? takes : 0)) {
@@ -218,7 +208,7 @@ LockTable::Reply LockTable::grant_again(Hold& own, Duration ttl) {
   return {Outcome::ok, state_.remaining_grant(own)};
 }
 
-LockTable::Reply LockTable::resume_wait(QueuePlace& place, const AcquireRequest& request,
+LockTable::Reply LockTable::resume_wait(QueuePlace& place, const KeyRequest& request,
                                         Listener* listener, std::uint64_t id) {
   const bool waits = request.wait > Duration::zero();
   if (waits && listener == nullptr) return {Outcome::held};  // the caller asks again, to wait
@@ -233,7 +223,7 @@ LockTable::Reply LockTable::resume_wait(QueuePlace& place, const AcquireRequest&
 }
 
 // Empty if the holder has neither a hold nor a place here.
-std::optional<LockTable::Reply> LockTable::enqueue_again(Key& key, const AcquireRequest& request) {
+std::optional<LockTable::Reply> LockTable::enqueue_again(Key& key, const KeyRequest& request) {
   Hold* const own = state_.find_own(key, request.holder);
   QueuePlace* const place = state_.find_place(key, request.holder);
   if (own == nullptr && place == nullptr) return {};
@@ -263,7 +253,7 @@ std::optional<LockTable::Reply> LockTable::enqueue_again(Key& key, const Acquire
 
 // Renewing and ending.
 
-LockTable::Reply LockTable::renew(At at, const HoldId& id, std::optional<Duration> ttl) noexcept {
+LockTable::Reply LockTable::renew(At at, const KeyHold& id, std::optional<Duration> ttl) noexcept {
   if (ttl.has_value() && *ttl <= Duration::zero()) return {Outcome::invalid_ttl};
 
   const Key* key = state_.find(at, id.kind, id.key);
@@ -275,7 +265,7 @@ LockTable::Reply LockTable::renew(At at, const HoldId& id, std::optional<Duratio
   return {Outcome::ok, grant};
 }
 
-Outcome LockTable::release(At at, const HoldId& id) noexcept {
+Outcome LockTable::release(At at, const KeyHold& id) noexcept {
   Key* key = state_.find(at, id.kind, id.key);
   Hold* hold = state_.find_known(key, id.fence);
   if (hold == nullptr || !hold->holder.equals(id.holder)) return state_.why_not_held(key, id);
@@ -284,7 +274,7 @@ Outcome LockTable::release(At at, const HoldId& id) noexcept {
   return Outcome::ok;
 }
 
-bool LockTable::withdraw(At at, const HoldId& id) noexcept {
+bool LockTable::withdraw(At at, const KeyHold& id) noexcept {
   Key* key = state_.find(at, id.kind, id.key);
   Hold* hold = state_.find_known(key, id.fence);
   if (hold == nullptr || hold->renewed || !hold->holder.equals(id.holder)) return false;
@@ -367,7 +357,7 @@ FenceStatus LockTable::fence(At at, std::string_view name) noexcept {
 bool LockTable::explain(At at, Kind kind, std::string_view name, Conflict* conflict) noexcept {
   const Key* key = state_.find(at, kind, name);
   if (key == nullptr || key->holds.empty()) return false;
-  state_.explain(*key, conflict);
+  *conflict = state_.explain(*key);
   return true;
 }
 

@@ -91,21 +91,21 @@ class LockTable {
   //
   // If `listener` is null the request is never queued; a key in use then yields Outcome::held. A
   // queued request ends exactly once, with a WaitResult for `listener` and `id` in effects(). A new
-  // key takes `spare` or, if that is empty, a unit of the budget. `conflict`, if not null,
-  // describes the holder when the key's state refuses the request.
+  // key takes `spare` or, if that is empty, a unit of the budget. `conflicts`, if not null,
+  // receives the holder when the key's state refuses the request.
   //
   // A holder that repeats its request gets its grant again: the deadline moves to now + ttl unless
   // that would be earlier, and the reply's ttl is at most what remains. A secret that waits gets
   // its place again, with this request's wait; the request that waited there ends as taken_over.
   // Hold and place then belong to the asking session. If a later session has them, they stay with
   // it, and the reply is the grant, or taken_over.
-  Reply acquire(At at, const AcquireRequest& request, Listener* listener, std::uint64_t id,
-                KeyUnit spare = {}, Conflict* conflict = nullptr) noexcept;
+  Reply acquire(At at, const KeyRequest& request, Listener* listener, std::uint64_t id,
+                KeyUnit spare = {}, std::vector<Conflict>* conflicts = nullptr) noexcept;
 
   // Joins the queue without waiting: ok is a grant, queued a place. The holder must be a secret
   // with a session, otherwise the outcome is invalid_holder. A repeated request is treated as by
   // acquire().
-  Reply enqueue(At at, const EnqueueRequest& request, KeyUnit spare = {}) noexcept;
+  Reply enqueue(At at, const KeyRequest& request, KeyUnit spare = {}) noexcept;
 
   // Waits for what enqueue() began: ok with a fresh lease if the grant is there, queued until it
   // is, timeout and no place any more if `wait` is zero, expired if the grant has lapsed.
@@ -113,10 +113,10 @@ class LockTable {
                    Listener* listener, std::uint64_t id) noexcept;
 
   // Moves the deadline to now + ttl, at most now + ttl_max. Without `ttl`, uses the hold's own.
-  Reply renew(At at, const HoldId& hold, std::optional<Duration> ttl) noexcept;
+  Reply renew(At at, const KeyHold& hold, std::optional<Duration> ttl) noexcept;
 
   // Ends the hold and grants the key to the next waiters.
-  Outcome release(At at, const HoldId& hold) noexcept;
+  Outcome release(At at, const KeyHold& hold) noexcept;
 
   // Which holds of a key an admin ends, and why.
   struct Revocation {
@@ -150,7 +150,7 @@ class LockTable {
 
   // Ends a hold as if its session had ended, unless its lease has moved since the grant. False if
   // it has, or if there is no such hold.
-  bool withdraw(At at, const HoldId& hold) noexcept;
+  bool withdraw(At at, const KeyHold& hold) noexcept;
 
   // Ends a wait as cancelled. False if it had ended before.
   bool cancel(Time now, std::uint32_t slot, const Listener* listener, std::uint64_t id) noexcept;
@@ -227,10 +227,8 @@ class LockTable {
   Stats stats() const;
   const History& history() const { return state_.stats().history(); }
   // Records that the engine found no key unit for the request in any table.
-  template <typename Request>  // AcquireRequest or EnqueueRequest
-  void record_max_keys(Time now, const Request& request) noexcept {
-    state_.limits().record_refusal(as_acquire(request), nullptr, Outcome::max_keys,
-                                   std::max(now, this->now()));
+  void record_max_keys(Time now, const KeyRequest& request) noexcept {
+    state_.limits().record_refusal(request, nullptr, Outcome::max_keys, std::max(now, this->now()));
   }
   // The identity of the client of a hold; null if it has none.
   ClientRef client_of(const Hold& hold) const { return state_.clients().of(hold); }
@@ -247,25 +245,23 @@ class LockTable {
   // empty string. Slow: for tests and the simulation.
   std::string check() const;
 
-  static const AcquireRequest& as_acquire(const AcquireRequest& request) { return request; }
-  static AcquireRequest as_acquire(const EnqueueRequest& request);
   // What is wrong with a request, whatever the state, or ok. The key's name is checked only when a
   // key is created.
-  static Outcome check_request(const AcquireRequest& request);
+  static Outcome check_request(const KeyRequest& request);
 
  private:
   static bool is_valid(const AdminNote& note);
   Hold* find_revoked(const Key* key, const Revocation& revocation) const;
   static Outcome why_not(const Key* key, const Revocation& revocation);
 
-  Outcome check_repeated(const Key& key, const AcquireRequest& request, const Hold* own,
+  Outcome check_repeated(const Key& key, const KeyRequest& request, const Hold* own,
                          const QueuePlace* place);
-  Outcome queue_refusal(const Key& key, const AcquireRequest& request, const Listener* listener);
-  Outcome grant_now(Key* key, const AcquireRequest& request, KeyUnit spare, Hold** hold);
+  Outcome queue_refusal(const Key& key, const KeyRequest& request, const Listener* listener);
+  Outcome grant_now(Key* key, const KeyRequest& request, KeyUnit spare, Hold** hold);
   Reply grant_again(Hold& own, Duration ttl);
-  Reply resume_wait(QueuePlace& place, const AcquireRequest& request, Listener* listener,
+  Reply resume_wait(QueuePlace& place, const KeyRequest& request, Listener* listener,
                     std::uint64_t id);
-  std::optional<Reply> enqueue_again(Key& key, const AcquireRequest& request);
+  std::optional<Reply> enqueue_again(Key& key, const KeyRequest& request);
 
   TableState state_;
 };

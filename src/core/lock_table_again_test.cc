@@ -92,7 +92,7 @@ TEST_F(RepeatedRequestTest, ReturningSessionAcknowledgesItsHold) {
 TEST_F(RepeatedRequestTest, RequestWithoutListenerDoesNotTakeOverThePlace) {
   grant("k", "a");
   acquire("k", chosen(1), {.wait = 50s, .id = 1});
-  const AcquireRequest request{.key = "k", .holder = chosen(2), .ttl = kTtl, .wait = 5s};
+  const KeyRequest request{.key = "k", .holder = chosen(2), .ttl = kTtl, .wait = 5s};
   EXPECT_EQ(table_->acquire(now_, request, nullptr, 0).outcome, Outcome::held);
   EXPECT_EQ(places_of(1), 1u);
 }

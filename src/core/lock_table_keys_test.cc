@@ -42,8 +42,8 @@ TEST_F(LockTableTest, IdleSemaphoreCanKeepItsLimitUntilItIsForgotten) {
   const Time idle_since = now_;
   pass(10s);
   EXPECT_EQ(acquire("k", "y", {.kind = kSemaphore, .limit = 5}).outcome, Outcome::limit_mismatch);
-  EXPECT_EQ(conflict_.limit, 3u);
-  EXPECT_EQ(conflict_.holders, 0u);
+  EXPECT_EQ(conflicts_.at(0).limit, 3u);
+  EXPECT_EQ(conflicts_.at(0).holders, 0u);
   EXPECT_EQ(acquire("k", "y", {.kind = kSemaphore, .limit = 9, .wait = 1s}).outcome,
             Outcome::limit_mismatch);
   EXPECT_EQ(enqueue("k", secret(1, 11), {.kind = kSemaphore, .limit = 5}).outcome,
@@ -103,7 +103,7 @@ TEST_F(ReplayTest, RecoveryForgetsLimitsOfIdleSemaphores) {
   const TableOptions options{.keeps_idle_limits = true};
   reset(options);
   for (const std::uint32_t limit : {3u, 5u}) {
-    const AcquireRequest request{"k", "x", kTtl, 0s, kSemaphore, limit};
+    const KeyRequest request{"k", "x", kTtl, 0s, kSemaphore, limit};
     const auto reply = table_->acquire(now_, request, nullptr, 0);
     ASSERT_EQ(reply.outcome, Outcome::ok);
     log_events();
@@ -114,7 +114,7 @@ TEST_F(ReplayTest, RecoveryForgetsLimitsOfIdleSemaphores) {
   KeyBudget budget(100);
   LockTable copy(options, budget);
   for (const Event& e : log_) EXPECT_TRUE(copy.apply(e));
-  const AcquireRequest other{"k", "y", kTtl, 0s, kSemaphore, 7};
+  const KeyRequest other{"k", "y", kTtl, 0s, kSemaphore, 7};
   EXPECT_EQ(copy.acquire(now_, other, nullptr, 0).outcome, Outcome::ok);
 }
 
@@ -191,7 +191,7 @@ TEST_F(ReplayTest, TwoSemaphoresMayHaveTheSameFences) {
   }
   EXPECT_EQ(copy.check(), "");
   for (const std::string_view key : {"a", "b"}) {
-    const HoldId second{key, Holder::of_secret(2), 2, Kind::semaphore};
+    const KeyHold second{key, Holder::of_secret(2), 2, Kind::semaphore};
     EXPECT_EQ(copy.renew(now_, second, kTtl).outcome, Outcome::ok);
     EXPECT_EQ(copy.release(now_, second), Outcome::ok);
     EXPECT_NE(copy.release(now_, second), Outcome::ok);

@@ -63,9 +63,10 @@ class TableScenario {
   Fence acquire(std::string_view key, const Holder& holder, Duration wait = 0s,
                 Kind kind = Kind::lock, std::uint32_t limit = 1) {
     Fence fence = 0;
+    conflicts_.clear();
     step([&](LockTable& table) {
-      const AcquireRequest request{key, holder, 10s, wait, kind, limit, "a note of some length"};
-      fence = table.acquire(now_, request, &listener_, ++id_, {}, &conflict_).grant.fence;
+      const KeyRequest request{key, holder, 10s, wait, kind, limit, "a note of some length"};
+      fence = table.acquire(now_, request, &listener_, ++id_, {}, &conflicts_).grant.fence;
     });
     return fence;
   }
@@ -153,6 +154,7 @@ class TableScenario {
   Time now_{1'000'000'000'000};
   std::uint64_t id_ = 0;
   Conflict conflict_;
+  std::vector<Conflict> conflicts_;
   bool sound_ = true;
 };
 

@@ -39,7 +39,7 @@ TEST_F(LockTableTest, TryAtAFullQueueFailsAsHeldOrAsMaxWaiters) {
     EXPECT_EQ(acquire("k", "b").outcome, Outcome::held) << "the queue is empty";
     queue("k", "c", 1);
     EXPECT_EQ(acquire("k", "b").outcome, is_refused ? Outcome::max_waiters : Outcome::held);
-    EXPECT_EQ(conflict_.holder, "a");
+    EXPECT_EQ(conflicts_.at(0).holder, "a");
     EXPECT_EQ(table_->stats().refusals.max_waiters, is_refused ? 1u : 0u);
     EXPECT_EQ(acquire("k", "b", {.wait = 1s}).outcome, Outcome::max_waiters);
     EXPECT_EQ(acquire("k", "a").outcome, Outcome::ok) << "it holds the key";
@@ -94,8 +94,8 @@ TEST_F(LockTableTest, CallFindsItsOwnKeyUpToDateDuringABacklog) {
   table_->effects().clear();
   now_ = now_ + 10s;
   EXPECT_EQ(acquire("k4000", "z").outcome, Outcome::held);
-  EXPECT_EQ(conflict_.holder, "next");
-  EXPECT_EQ(conflict_.waiters, 1u);
+  EXPECT_EQ(conflicts_.at(0).holder, "next");
+  EXPECT_EQ(conflicts_.at(0).waiters, 1u);
   EXPECT_EQ(outcome_of(1), Outcome::timeout);
   EXPECT_EQ(outcome_of(2), Outcome::ok);
   EXPECT_EQ(outcome_of(3), Outcome::queued);

@@ -60,8 +60,7 @@ TEST_F(SharedTest, TenThousandReadersAcquireAndRelease) {
     const auto reader = [](std::uint64_t i) { return secret(i, i); };
     std::vector<Fence> fences;
     for (std::uint64_t i = 1; i <= 10'000; ++i) {
-      const AcquireRequest request{
-          .key = "k", .holder = reader(i), .ttl = kTtl, .mode = Mode::shared};
+      const KeyRequest request{.key = "k", .holder = reader(i), .ttl = kTtl, .mode = Mode::shared};
       fences.push_back(table_->acquire(now_, request, this, 0).grant.fence);
     }
     EXPECT_EQ(table_->stats().shared_holds, 10'000u);

@@ -142,8 +142,8 @@ TEST_F(LockTableTest, SemaphoreHasAtMostLimitHolders) {
   const Fence b = grant("s", "b", {.kind = kSemaphore, .limit = 2});
   EXPECT_LT(a, b);
   EXPECT_EQ(acquire("s", "c", {.kind = kSemaphore, .limit = 2}).outcome, Outcome::held);
-  EXPECT_EQ(conflict_.holders, 2u);
-  EXPECT_EQ(conflict_.limit, 2u);
+  EXPECT_EQ(conflicts_.at(0).holders, 2u);
+  EXPECT_EQ(conflicts_.at(0).limit, 2u);
   EXPECT_EQ(release("s", "a", a, kSemaphore), Outcome::ok);
   EXPECT_EQ(acquire("s", "c", {.kind = kSemaphore, .limit = 2}).outcome, Outcome::ok);
 }

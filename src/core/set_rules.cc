@@ -10,35 +10,15 @@
 namespace lockd {
 namespace {
 
-bool has_duplicates(const std::vector<SetItem>& keys) {
-  std::vector<std::pair<Kind, std::string_view>> names;
-  names.reserve(keys.size());
-  for (const SetItem& item : keys) names.emplace_back(item.kind, item.key);
-  std::ranges::sort(names);
-  return std::ranges::adjacent_find(names) != names.end();
-}
-
-Outcome check_keys(const std::vector<SetItem>& keys) {
-  if (keys.empty() || keys.size() > kKeysPerSetMax || has_duplicates(keys))
+Outcome check_keys(const KeyItems& keys) {
+  if (keys.empty() || keys.size() > kKeysPerSetMax || keys.find_duplicate() < keys.size())
     return Outcome::invalid_set;
-  const bool good = std::ranges::all_of(keys, [](const SetItem& i) { return is_name(i.key); });
+  const bool good = std::ranges::all_of(keys, [](const KeyItem& i) { return is_name(i.key); });
   return good ? Outcome::ok : Outcome::invalid_key;
 }
 
-// What the request asks of each key, without the key.
-AcquireRequest common_of(const AcquireSetRequest& request) {
-  return {.key = {},
-          .holder = request.holder,
-          .ttl = request.ttl,
-          .wait = request.wait,
-          .note = request.note,
-          .peer = request.peer};
-}
-
-AcquireRequest common_of(const SetId& id) { return {.key = {}, .holder = id.holder, .ttl = {}}; }
-
 // The request that joined the queue at this place.
-AcquireRequest request_of(const QueuePlace& place) {
+KeyRequest request_of(const QueuePlace& place) {
   const Kind kind = place.key->kind;
   return {.key = place.key->name(),
           .holder = place.holder.view(),
@@ -48,37 +28,27 @@ AcquireRequest request_of(const QueuePlace& place) {
           .permits = permits_of(kind, place.takes)};
 }
 
-AcquireRequest request_of(AcquireRequest common, const SetItem& item) {
-  common.key = item.key;
-  common.kind = item.kind;
-  common.mode = item.mode;
-  common.limit = item.limit;
-  common.permits = item.permits;
-  return common;
-}
-
 }  // namespace
 
-Outcome SetRules::check(const AcquireSetRequest& request) {
+Outcome SetRules::check(const AcquireRequest& request) {
   if (Outcome bad = check_keys(request.keys); bad != Outcome::ok) return bad;
   if (request.holder.is_secret()) return Outcome::invalid_holder;
   if (request.wait < Duration::zero()) return Outcome::invalid_wait;
-  for (const SetItem& item : request.keys) {
-    const Outcome bad = LockTable::check_request(request_of(common_of(request), item));
+  for (const KeyItem& item : request.keys) {
+    const Outcome bad = LockTable::check_request(request_for(item, request));
     if (bad != Outcome::ok) return bad;
   }
   return Outcome::ok;
 }
 
-Outcome SetRules::check(const SetId& id) { return check_keys(id.keys); }
+Outcome SetRules::check(const HoldId& id) { return check_keys(id.keys); }
 
 // Acquiring and waiting.
 
-LockTable::Reply SetRules::acquire(const AcquireSetRequest& request, std::span<const TableRef> refs,
+LockTable::Reply SetRules::acquire(const AcquireRequest& request, std::span<const TableRef> refs,
                                    Listener* listener, std::uint64_t id,
-                                   std::vector<KeyUnit>& units,
-                                   std::vector<SetConflict>* conflicts) {
-  find(refs, request.keys, common_of(request));
+                                   std::vector<KeyUnit>& units, std::vector<Conflict>* conflicts) {
+  find(refs, request);
   for (const Part& part : parts_) {
     if (!part.fits_limit()) {
       list(conflicts);
@@ -99,23 +69,23 @@ LockTable::Reply SetRules::acquire(const AcquireSetRequest& request, std::span<c
   return enters ? LockTable::Reply{Outcome::ok, grant()} : join(refs, listener, id);
 }
 
-void SetRules::explain(const AcquireSetRequest& request, std::span<const TableRef> refs,
-                       std::vector<SetConflict>& conflicts) {
-  find(refs, request.keys, common_of(request));
+void SetRules::explain(const AcquireRequest& request, std::span<const TableRef> refs,
+                       std::vector<Conflict>& conflicts) {
+  find(refs, request);
   list(&conflicts);
 }
 
 // Ends what is due at the keys. All tables use the same time, so that the leases end together.
-void SetRules::find(std::span<const TableRef> refs, const std::vector<SetItem>& keys,
-                    const AcquireRequest& common) {
+void SetRules::find(std::span<const TableRef> refs, const AcquireRequest& request) {
   for (const TableRef& ref : refs) now_ = std::max(now_, ref.table->now());
-  parts_.reserve(keys.size());
-  for (std::size_t i = 0; i < keys.size(); ++i) {
+  parts_.reserve(refs.size());
+  for (std::size_t i = 0; i < refs.size(); ++i) {
+    const KeyItem& item = request.keys[i];
     At at(now_);
     at.key_hash = refs[i].key_hash;
     TableState& table = refs[i].table->state();
-    Key* const key = table.find(at, keys[i].kind, keys[i].key);
-    parts_.push_back({&table, request_of(common, keys[i]), key});
+    Key* const key = table.find(at, item.kind, item.key);
+    parts_.push_back({&table, request_for(item, request), key});
   }
   flush_();
 }
@@ -137,7 +107,7 @@ bool SetRules::Part::is_taken_by(const Hold& hold) const { return hold.takes == 
 
 // A name that holds all of the keys under one fence gets its grant again. A name that holds some of
 // them would wait for itself. Empty if it holds none.
-std::optional<LockTable::Reply> SetRules::repeat(std::vector<SetConflict>* conflicts) {
+std::optional<LockTable::Reply> SetRules::repeat(std::vector<Conflict>* conflicts) {
   const PartHolds own = own_holds();
   if (own.empty()) return {};
   const Outcome outcome = outcome_for(own);
@@ -224,7 +194,7 @@ Outcome SetRules::admit(std::vector<KeyUnit>& units) {
 
 void SetRules::make_keys(std::vector<KeyUnit>& units) {
   for (Part& part : parts_) {
-    const AcquireRequest& request = part.request;
+    const KeyRequest& request = part.request;
     if (part.key == nullptr) {
       part.key = &part.table->create(request.kind, request.key, std::move(units.back()));
       part.key->first.fence =
@@ -266,7 +236,7 @@ LockTable::Reply SetRules::join(std::span<const TableRef> refs, Listener* listen
 
 // Lists the keys that are in the way of the request. For a name that holds all of them, these are
 // the keys that it holds otherwise than it now asks.
-void SetRules::list(std::vector<SetConflict>* conflicts) const {
+void SetRules::list(std::vector<Conflict>* conflicts) const {
   if (conflicts == nullptr) return;
   const bool has_all = are_one_grant(own_holds());
   for (std::size_t i = 0; i < parts_.size(); ++i) {
@@ -274,18 +244,17 @@ void SetRules::list(std::vector<SetConflict>* conflicts) const {
     const Hold* const own = part.own();
     if (own == nullptr && part.fits_limit() && part.may_enter()) continue;
     if (has_all && part.fits_limit() && part.is_taken_by(*own)) continue;
-    SetConflict& conflict = conflicts->emplace_back();
+    Conflict& conflict = conflicts->emplace_back(part.table->explain(*part.key, own));
     conflict.item = i;
     conflict.own = own != nullptr;
-    part.table->explain(*part.key, &conflict.conflict, own);
   }
 }
 
 // Renewing and ending.
 
 // One entry for each key: null if the holder does not hold it under this fence.
-SetRules::PartHolds SetRules::find_holds(const SetId& id, std::span<const TableRef> refs) {
-  find(refs, id.keys, common_of(id));
+SetRules::PartHolds SetRules::find_holds(const HoldId& id, std::span<const TableRef> refs) {
+  find(refs, {.keys = id.keys, .holder = id.holder, .ttl = {}});
   PartHolds holds;
   for (const Part& part : parts_) {
     Hold* const hold = part.table->find_hold(part.key, id.fence);
@@ -294,15 +263,15 @@ SetRules::PartHolds SetRules::find_holds(const SetId& id, std::span<const TableR
   return holds;
 }
 
-LockTable::Reply SetRules::renew(const SetId& id, std::span<const TableRef> refs,
+LockTable::Reply SetRules::renew(const HoldId& id, std::span<const TableRef> refs,
                                  std::optional<Duration> ttl, std::size_t* item) {
+  if (ttl.has_value() && *ttl <= Duration::zero()) return {Outcome::invalid_ttl};
   const PartHolds holds = find_holds(id, refs);
   const auto missing = std::ranges::find(holds, nullptr);
   if (missing != holds.end()) {
     *item = static_cast<std::size_t>(missing - holds.begin());
     const Part& part = parts_[*item];
-    const HoldId hold{part.request.key, id.holder, id.fence, part.request.kind};
-    return {part.table->why_not_held(part.key, hold)};
+    return {part.table->why_not_held(part.key, hold_for(id.keys[*item], id))};
   }
   for (std::size_t i = 0; i < holds.size(); ++i) {
     parts_[i].table->renew(*holds[i], ttl.value_or(holds[i]->ttl));
@@ -314,15 +283,17 @@ LockTable::Reply SetRules::renew(const SetId& id, std::span<const TableRef> refs
   return {Outcome::ok, grant};
 }
 
-std::vector<bool> SetRules::release(const SetId& id, std::span<const TableRef> refs) {
+std::uint64_t SetRules::release(const HoldId& id, std::span<const TableRef> refs) {
   const PartHolds holds = find_holds(id, refs);
-  std::vector<bool> released;
-  for (const Hold* hold : holds) released.push_back(hold != nullptr);
+  std::uint64_t released = 0;
+  for (std::size_t i = 0; i < holds.size(); ++i) {
+    released |= std::uint64_t{holds[i] != nullptr} << i;
+  }
   end(holds, EndCause::released);
   return released;
 }
 
-bool SetRules::withdraw(const SetId& id, std::span<const TableRef> refs) {
+bool SetRules::withdraw(const HoldId& id, std::span<const TableRef> refs) {
   const PartHolds holds = find_holds(id, refs);
   const auto is_kept = [](const Hold* hold) { return hold == nullptr || hold->renewed; };
   if (std::ranges::any_of(holds, is_kept)) return false;

@@ -46,8 +46,8 @@ class SetRules {
   SetRules(Time now, Flush flush) : now_(now), flush_(std::move(flush)) {}
 
   // What is wrong with a request, whatever the tables hold; or ok.
-  static Outcome check(const AcquireSetRequest& request);
-  static Outcome check(const SetId& id);
+  static Outcome check(const AcquireRequest& request);
+  static Outcome check(const HoldId& id);
 
   // The functions below expect a request that check() accepts, and in `refs` one table for each
   // key.
@@ -55,20 +55,20 @@ class SetRules {
   // Grants, queues or refuses the request. Keys that do not exist yet take `units` and then units
   // of the budget; max_keys if those do not suffice. The slot in the reply is that of the first
   // key's place. `conflicts`, if not null, receives each key that is in the way.
-  LockTable::Reply acquire(const AcquireSetRequest& request, std::span<const TableRef> refs,
+  LockTable::Reply acquire(const AcquireRequest& request, std::span<const TableRef> refs,
                            Listener* listener, std::uint64_t id, std::vector<KeyUnit>& units,
-                           std::vector<SetConflict>* conflicts);
+                           std::vector<Conflict>* conflicts);
   // Appends the keys that are in the way now.
-  void explain(const AcquireSetRequest& request, std::span<const TableRef> refs,
-               std::vector<SetConflict>& conflicts);
+  void explain(const AcquireRequest& request, std::span<const TableRef> refs,
+               std::vector<Conflict>& conflicts);
 
   // Renews all of the holds, or none; then `item` is the first key without such a hold.
-  LockTable::Reply renew(const SetId& id, std::span<const TableRef> refs,
+  LockTable::Reply renew(const HoldId& id, std::span<const TableRef> refs,
                          std::optional<Duration> ttl, std::size_t* item);
-  // Releases the holds that are there. Returns one flag for each key.
-  std::vector<bool> release(const SetId& id, std::span<const TableRef> refs);
+  // Releases the holds that are there: see ReleaseResult::released.
+  std::uint64_t release(const HoldId& id, std::span<const TableRef> refs);
   // Withdraws all of the holds, or none: see LockTable::withdraw.
-  bool withdraw(const SetId& id, std::span<const TableRef> refs);
+  bool withdraw(const HoldId& id, std::span<const TableRef> refs);
 
   // Processes a set from Effects::sets: grants it if it is ready, or removes the remaining places
   // if it has ended. `refs` has one table for each of its parts.
@@ -87,16 +87,15 @@ class SetRules {
     bool is_taken_by(const Hold& hold) const;  // in the mode, or with the permits, of the request
 
     TableState* table;
-    AcquireRequest request;
+    KeyRequest request;
     Key* key;  // null: it does not exist yet
   };
   using PartHolds = std::vector<Hold*>;
 
-  void find(std::span<const TableRef> refs, const std::vector<SetItem>& keys,
-            const AcquireRequest& common);
-  PartHolds find_holds(const SetId& id, std::span<const TableRef> refs);
+  void find(std::span<const TableRef> refs, const AcquireRequest& request);
+  PartHolds find_holds(const HoldId& id, std::span<const TableRef> refs);
   PartHolds own_holds() const;
-  std::optional<LockTable::Reply> repeat(std::vector<SetConflict>* conflicts);
+  std::optional<LockTable::Reply> repeat(std::vector<Conflict>* conflicts);
   Outcome outcome_for(const PartHolds& own) const;
   bool are_one_grant(const PartHolds& holds) const;
   Grant grant_again(const PartHolds& holds, Duration ttl);
@@ -107,7 +106,7 @@ class SetRules {
   Fence next_fence() const;
   Grant grant();
   LockTable::Reply join(std::span<const TableRef> refs, Listener* listener, std::uint64_t id);
-  void list(std::vector<SetConflict>* conflicts) const;
+  void list(std::vector<Conflict>* conflicts) const;
   void end(const PartHolds& holds, EndCause cause);
 
   void decide(KeySet& set, std::span<const TableRef> refs);

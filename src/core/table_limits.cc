@@ -4,7 +4,7 @@ namespace lockd {
 namespace {
 
 // A session has identified its client; for a named holder the request does.
-ClientView client_view(const AcquireRequest& request) {
+ClientView client_view(const KeyRequest& request) {
   if (!request.holder.is_secret()) return {{}, request.peer, request.note};
   const Session* const session = request.holder.session();
   return session == nullptr || session->client == nullptr ? ClientView{} : *session->client;
@@ -12,8 +12,7 @@ ClientView client_view(const AcquireRequest& request) {
 
 }  // namespace
 
-void TableLimits::record_refusal(const AcquireRequest& request, const Key* key, Outcome why,
-                                 Time now) {
+void TableLimits::record_refusal(const KeyRequest& request, const Key* key, Outcome why, Time now) {
   stats_.record_refusal({.kind = request.kind,
                          .key = request.key,
                          .holder = request.holder,

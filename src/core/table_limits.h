@@ -43,16 +43,16 @@ class TableLimits {
       : options_(options), keys_(keys), holds_(holds), stats_(stats) {}
 
   // Takes a unit for a hold or a place, or says why there is none and records the refusal.
-  Outcome admit(const AcquireRequest& request, const Key* key, Time now) {
+  Outcome admit(const KeyRequest& request, const Key* key, Time now) {
     const Outcome outcome = holds_.take(request.holder);
     return outcome == Outcome::ok ? outcome : refuse(request, key, outcome, now);
   }
   // Counts and records that a limit refused the request. Returns `why`.
-  Outcome refuse(const AcquireRequest& request, const Key* key, Outcome why, Time now) {
+  Outcome refuse(const KeyRequest& request, const Key* key, Outcome why, Time now) {
     record_refusal(request, key, why, now);
     return stats_.refused(why);
   }
-  void record_refusal(const AcquireRequest& request, const Key* key, Outcome why, Time now);
+  void record_refusal(const KeyRequest& request, const Key* key, Outcome why, Time now);
 
   // A request must name the limit of this key. Otherwise it sets the limit.
   bool has_binding_limit(const Key& key) const { return options_.keeps_idle_limits || !key.idle(); }

@@ -29,7 +29,7 @@ KnownClient move_client(QueuePlace& place) {
   return {std::move(place.client), std::exchange(place.client_from, ClientFrom::nowhere)};
 }
 
-KnownClient known_client(const AcquireRequest& request, ClientNames& clients) {
+KnownClient known_client(const KeyRequest& request, ClientNames& clients) {
   if (request.holder.is_secret()) return ClientNames::of_session(request.holder.session());
   return clients.share({{}, request.peer, request.note});
 }
@@ -231,7 +231,7 @@ Hold* TableState::find_own(const Key& key, const Holder& holder) const {
   return hold->holder.may_ask_again() && hold->holder.equals(holder) ? hold : nullptr;
 }
 
-Hold& TableState::grant(Key& key, const AcquireRequest& request, Fence fence) {
+Hold& TableState::grant(Key& key, const KeyRequest& request, Fence fence) {
   Hold& hold = grant(key, StoredHolder(request.holder), known_client(request, clients_),
                      takes_of(request), limits_.capped(request.ttl), fence);
   stats_.granted_at_once(hold, now_);
@@ -369,27 +369,27 @@ Event TableState::granted(const Hold& hold) const {
           .expires_at = hold.deadline};
 }
 
-Outcome TableState::why_not_held(const Key* key, const HoldId& id) const {
+Outcome TableState::why_not_held(const Key* key, const KeyHold& id) const {
   if (key == nullptr) return is_name(id.key) ? Outcome::expired : Outcome::invalid_key;
   if (key->holds.empty()) return Outcome::expired;
   if (find_hold(key, id.fence) != nullptr) return Outcome::not_holder;
   return key->holds.back()->fence > id.fence ? Outcome::stale : Outcome::not_holder;
 }
 
-void TableState::explain(const Key& key, Conflict* conflict, const Hold* hold) const {
-  if (conflict == nullptr) return;
-  conflict->limit = key.limit();
-  conflict->holders = key.holders;
-  conflict->waiters = key.waiters();
-  conflict->permits = key.permits_in_use();
-  if (key.holds.empty()) return;
+Conflict TableState::explain(const Key& key, const Hold* hold) const {
+  Conflict conflict{.limit = key.limit(),
+                    .holders = key.holders,
+                    .waiters = key.waiters(),
+                    .permits = key.permits_in_use()};
+  if (key.holds.empty()) return conflict;
   if (hold == nullptr) hold = key.holds.back();
-  conflict->holder = hold->holder.display_name();
-  conflict->session = hold->holder.session_id();
-  conflict->client = clients_.of(*hold);
-  conflict->fence = hold->fence;
-  conflict->expires_at = hold->deadline;
-  conflict->mode = hold->mode();
+  conflict.holder = hold->holder.display_name();
+  conflict.session = hold->holder.session_id();
+  conflict.client = clients_.of(*hold);
+  conflict.fence = hold->fence;
+  conflict.expires_at = hold->deadline;
+  conflict.mode = hold->mode();
+  return conflict;
 }
 
 // The queue.
@@ -399,7 +399,7 @@ QueuePlace* TableState::find_place(const Key& key, const Holder& holder) const {
   return places_.find(&key, holder);
 }
 
-QueuePlace& TableState::join(Key& key, const AcquireRequest& request,
+QueuePlace& TableState::join(Key& key, const KeyRequest& request,
                              std::unique_ptr<QueuePlace> place) {
   place->key = &key;
   place->takes = takes_of(request);

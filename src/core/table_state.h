@@ -20,6 +20,7 @@
 #include "core/history.h"
 #include "core/indexes.h"
 #include "core/key_index.h"
+#include "core/key_request.h"
 #include "core/key_set.h"
 #include "core/session_index.h"
 #include "core/table_limits.h"
@@ -127,7 +128,7 @@ class TableState {
   // The hold of a holder that repeats its request, or null.
   Hold* find_own(const Key& key, const Holder& holder) const;
   // Grants a request that may enter. The caller has admitted it.
-  Hold& grant(Key& key, const AcquireRequest& request, Fence fence);
+  Hold& grant(Key& key, const KeyRequest& request, Fence fence);
   // Grants to a place. The place stays in the queue, without a holder: the caller removes it.
   Hold& grant(QueuePlace& place, Fence fence);
   // Adds a hold without a lease and without events. The caller has taken its unit.
@@ -151,9 +152,9 @@ class TableState {
   // As grant_of(), with a ttl of at most what remains of the lease.
   Grant remaining_grant(const Hold& hold) const;
   // Why the key has no such hold of this holder.
-  Outcome why_not_held(const Key* key, const HoldId& id) const;
-  // Fills in who holds the key, if `conflict` is not null: `hold`, or the latest hold.
-  void explain(const Key& key, Conflict* conflict, const Hold* hold = nullptr) const;
+  Outcome why_not_held(const Key* key, const KeyHold& id) const;
+  // Describes the key, and `hold` or its latest hold.
+  Conflict explain(const Key& key, const Hold* hold = nullptr) const;
   // The event that recreates the hold.
   Event granted(const Hold& hold) const;
 
@@ -162,7 +163,7 @@ class TableState {
   // A secret's place, or null. A name may have several places, each for a request of its own.
   QueuePlace* find_place(const Key& key, const Holder& holder) const;
   // Adds a place at the end. The caller has admitted the request.
-  QueuePlace& join(Key& key, const AcquireRequest& request, std::unique_ptr<QueuePlace> place);
+  QueuePlace& join(Key& key, const KeyRequest& request, std::unique_ptr<QueuePlace> place);
   // Sets the listener of the wait, and its end.
   void start_wait(QueuePlace& place, Duration wait, Listener* listener, std::uint64_t id);
   // Ends the place without a grant of its own, and grants to the waiters behind it that now fit.

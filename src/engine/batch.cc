@@ -9,7 +9,94 @@
 namespace lockd {
 
 using detail::EngineCore;
+using detail::Turn;
 using OperationKind = EngineCore::OperationKind;
+
+namespace {
+
+using TableRefs = std::vector<SetRules::TableRef>;
+
+// Executes an operation on one key, under the lock of its shard.
+template <typename Result, typename Operation>
+Result with_key(EngineCore& core, Turn& turn, OperationKind kind, std::string_view key,
+                const Operation& operation) {
+  if (core.has_no_room(kind)) return {Outcome::storage};
+  const ShardRef at_shard = core.shard_of(key, turn);
+  const LockTable::At at = core.now_at(at_shard);
+  Shard::Access table(at_shard.shard, turn);
+  if (Outcome no = core.refusal(kind); no != Outcome::ok) return {no};
+  return operation(*table, at);
+}
+
+// Executes an operation on several keys, under the locks of all their shards. Not inlined, because
+// that would slow down the path of one key.
+template <typename Result, typename Operation>
+[[gnu::noinline]] Result with_keys(EngineCore& core, Turn& turn, OperationKind kind,
+                                   const KeyItems& keys, const Operation& operation) {
+  if (core.has_no_room(kind)) return {Outcome::storage};
+  TableRefs refs;
+  std::vector<std::uint32_t> numbers;
+  for (const KeyItem& item : keys) {
+    const ShardRef at_shard = core.shard_of(item.key, turn);
+    refs.push_back({&ShardLocks::table_of(at_shard.shard), at_shard.number, at_shard.key_hash});
+    numbers.push_back(at_shard.number);
+  }
+  ShardLocks locks(core.shards().select(std::move(numbers)), turn);
+  if (Outcome no = core.refusal(kind); no != Outcome::ok) return {no};
+  SetRules rules(core.time(), [&] { locks.flush(); });
+  return operation(rules, refs);
+}
+
+// Executes `one` if the request has one key, `several` otherwise.
+template <typename Result, typename Request, typename One, typename Several>
+Result execute(EngineCore& core, Turn& turn, OperationKind kind, const Request& request,
+               const One& one, const Several& several) {
+  const KeyItems& keys = request.keys;
+  if (keys.size() == 1) return with_key<Result>(core, turn, kind, keys.front().key, one);
+  if (Outcome bad = SetRules::check(request); bad != Outcome::ok) return {bad};
+  return with_keys<Result>(core, turn, kind, keys, several);
+}
+
+// Executes a request for one key that may create it. If the key budget is exhausted, reclaims an
+// idle key of any shard.
+template <typename Operation>
+[[gnu::always_inline]] inline Answer grant_or_queue(EngineCore& core, Turn& turn,
+                                                    const AcquireRequest& request,
+                                                    Listener* listener, std::uint64_t id,
+                                                    const Operation& operation) {
+  if (core.has_no_room(OperationKind::grant)) return {Outcome::storage};
+  const ShardRef at_shard = core.shard_of(request.keys.front().key, turn);
+  if (Session* session = request.holder.session())
+    session->shards |= std::uint64_t{1} << at_shard.number;
+  LockTable::Reply reply;
+  KeyUnit unit;
+  do {
+    const LockTable::At at = core.now_at(at_shard);
+    Shard::Access table(at_shard.shard, turn);
+    reply.outcome = core.refusal(OperationKind::grant);
+    if (reply.outcome == Outcome::ok) reply = operation(*table, at, std::move(unit));
+  } while (reply.outcome == Outcome::max_keys && (unit = core.find_unit()));
+  if (reply.outcome == Outcome::max_keys) {
+    core.count_max_keys_refusal();
+    Shard::Access(at_shard.shard, turn)
+        ->record_max_keys(core.time(), request_for(request.keys.front(), request));
+  }
+  return {reply.outcome, reply.grant, {listener, id, reply.slot, at_shard.number}};
+}
+
+// Whether `condition` holds for the table of any shard that the session has used.
+template <typename Condition>
+bool any_shard(EngineCore& core, Turn& turn, const Session& session, const Condition& condition) {
+  for (std::uint64_t left = session.shards; left != 0; left &= left - 1) {
+    Shard::Access table(*core.shards().find(static_cast<std::uint32_t>(std::countr_zero(left))),
+                        turn);
+    table->advance(core.time(), Shard::kStepsPerLocking);
+    if (condition(*table)) return true;
+  }
+  return false;
+}
+
+}  // namespace
 
 Batch::Batch(Engine& engine) : core_(*engine.core_) {}
 
@@ -18,69 +105,28 @@ Batch::~Batch() {
   while (turn_.position != 0 || !turn_.wait_results.empty() || !turn_.sets.empty()) commit();
 }
 
-// Executes a request that may create a key. If the key budget is exhausted, reclaims an idle key of
-// any shard.
-template <typename Request, typename Operation>
-Answer Batch::grant_or_queue(const Request& request, Operation operation) {
-  if (core_.has_no_room(OperationKind::grant)) return {Outcome::storage};
-  const ShardRef at_shard = core_.shard_of(request.key, turn_);
-  if (Session* session = request.holder.session())
-    session->shards |= std::uint64_t{1} << at_shard.number;
-  LockTable::Reply reply;
-  KeyUnit unit;
-  do {
-    const LockTable::At at = core_.now_at(at_shard);
-    Shard::Access table(at_shard.shard, turn_);
-    reply.outcome = core_.refusal(OperationKind::grant);
-    if (reply.outcome == Outcome::ok) reply = operation(*table, at, std::move(unit));
-  } while (reply.outcome == Outcome::max_keys && (unit = core_.find_unit()));
-  if (reply.outcome == Outcome::max_keys) {
-    core_.count_max_keys_refusal();
-    Shard::Access(at_shard.shard, turn_)->record_max_keys(core_.time(), request);
-  }
-  return {reply.outcome, reply.grant, {nullptr, 0, reply.slot, at_shard.number}};
-}
-
 Answer Batch::acquire(const AcquireRequest& request, Listener* listener, std::uint64_t id,
-                      Conflict* conflict) {
-  Answer answer = grant_or_queue(request, [&](LockTable& table, LockTable::At at, KeyUnit unit) {
-    return table.acquire(at, request, listener, id, std::move(unit), conflict);
-  });
-  answer.wait.listener = listener;
-  answer.wait.id = id;
-  return answer;
+                      std::vector<Conflict>* conflicts) {
+  if (request.keys.size() != 1) return acquire_several(request, listener, id, conflicts);
+  const auto acquire = [&](LockTable& table, LockTable::At at, KeyUnit unit) {
+    return table.acquire(at, request_for(request.keys.front(), request), listener, id,
+                         std::move(unit), conflicts);
+  };
+  return grant_or_queue(core_, turn_, request, listener, id, acquire);
 }
 
-// Executes an operation on several keys, under the locks of all their shards.
-template <typename Result, typename Operation>
-Result Batch::with_all(const std::vector<SetItem>& keys, Operation operation) {
-  std::vector<SetRules::TableRef> refs;
-  std::vector<std::uint32_t> numbers;
-  for (const SetItem& item : keys) {
-    const ShardRef at_shard = core_.shard_of(item.key, turn_);
-    refs.push_back({&ShardLocks::table_of(at_shard.shard), at_shard.number, at_shard.key_hash});
-    numbers.push_back(at_shard.number);
-  }
-  ShardLocks locks(core_.shards().select(std::move(numbers)), turn_);
-  SetRules rules(core_.time(), [&] { locks.flush(); });
-  return operation(rules, refs);
-}
-
-Answer Batch::acquire_all(const AcquireSetRequest& asked, Listener* listener, std::uint64_t id,
-                          std::vector<SetConflict>* conflicts) {
+Answer Batch::acquire_several(const AcquireRequest& asked, Listener* listener, std::uint64_t id,
+                              std::vector<Conflict>* conflicts) {
   if (Outcome bad = SetRules::check(asked); bad != Outcome::ok) return {bad};
-  if (core_.has_no_room(OperationKind::grant)) return {Outcome::storage};
-  AcquireSetRequest request = asked;
+  AcquireRequest request = asked;
   request.wait = std::min(request.wait, core_.set_wait_max());
   std::vector<KeyUnit> units;
-  LockTable::Reply reply;
-  const auto ask = [&](SetRules& rules, const std::vector<SetRules::TableRef>& refs) {
-    if (Outcome no = core_.refusal(OperationKind::grant); no != Outcome::ok)
-      return LockTable::Reply{no};
+  const auto acquire = [&](SetRules& rules, const TableRefs& refs) {
     return rules.acquire(request, refs, listener, id, units, conflicts);
   };
+  LockTable::Reply reply;
   while (true) {
-    reply = with_all<LockTable::Reply>(request.keys, ask);
+    reply = with_keys<LockTable::Reply>(core_, turn_, OperationKind::grant, request.keys, acquire);
     if (reply.outcome != Outcome::max_keys) break;
     KeyUnit unit = core_.find_unit_at_once();
     if (!unit) break;
@@ -91,51 +137,72 @@ Answer Batch::acquire_all(const AcquireSetRequest& asked, Listener* listener, st
   return {reply.outcome, reply.grant, {listener, id, reply.slot, shard}};
 }
 
-SetResult Batch::renew_all(const SetId& holds, std::optional<Duration> ttl) {
-  if (Outcome bad = SetRules::check(holds); bad != Outcome::ok) return {bad};
-  if (ttl.has_value() && *ttl <= Duration::zero()) return {Outcome::invalid_ttl};
-  if (core_.has_no_room(OperationKind::renewal)) return {Outcome::storage};
-  return with_all<SetResult>(holds.keys, [&](SetRules& rules, const auto& refs) -> SetResult {
-    if (Outcome no = core_.refusal(OperationKind::renewal); no != Outcome::ok) return {no};
-    SetConflict missing;
-    const LockTable::Reply reply = rules.renew(holds, refs, ttl, &missing.item);
-    SetResult result{reply.outcome, reply.grant};
-    if (!result) result.conflicts.push_back(std::move(missing));
-    return result;
-  });
+Answer Batch::renew(const HoldId& hold, std::optional<Duration> ttl, std::size_t* missing) {
+  std::size_t first_missing = 0;
+  const LockTable::Reply reply = execute<LockTable::Reply>(
+      core_, turn_, OperationKind::renewal, hold,
+      [&](LockTable& table, LockTable::At at) {
+        return table.renew(at, hold_for(hold.keys.front(), hold), ttl);
+      },
+      [&](SetRules& rules, const TableRefs& refs) {
+        return rules.renew(hold, refs, ttl, &first_missing);
+      });
+  if (missing != nullptr) *missing = first_missing;
+  return {reply.outcome, reply.grant};
 }
 
-ReleaseSetResult Batch::release_all(const SetId& holds) {
-  if (Outcome bad = SetRules::check(holds); bad != Outcome::ok) return {bad};
-  if (core_.has_no_room(OperationKind::release)) return {Outcome::storage};
-  using Result = ReleaseSetResult;
-  return with_all<Result>(holds.keys, [&](SetRules& rules, const auto& refs) -> Result {
-    if (Outcome no = core_.refusal(OperationKind::release); no != Outcome::ok) return {no};
-    return {Outcome::ok, rules.release(holds, refs)};
-  });
+Outcome Batch::release(const HoldId& hold, std::uint64_t* released) {
+  return execute<Outcome>(
+      core_, turn_, OperationKind::release, hold,
+      [&](LockTable& table, LockTable::At at) {
+        const Outcome outcome = table.release(at, hold_for(hold.keys.front(), hold));
+        *released = outcome == Outcome::ok ? 1 : 0;
+        return outcome;
+      },
+      [&](SetRules& rules, const TableRefs& refs) {
+        *released = rules.release(hold, refs);
+        return Outcome::ok;
+      });
 }
 
-bool Batch::withdraw_all(const SetId& holds) {
-  if (SetRules::check(holds) != Outcome::ok) return false;
-  return with_all<bool>(holds.keys, [&](SetRules& rules, const auto& refs) {
-    return core_.refusal(OperationKind::nothing) == Outcome::ok && rules.withdraw(holds, refs);
-  });
+bool Batch::withdraw(const HoldId& hold) {
+  const auto outcome_of = [](bool is_done) { return is_done ? Outcome::ok : Outcome::expired; };
+  const Outcome outcome = execute<Outcome>(
+      core_, turn_, OperationKind::nothing, hold,
+      [&](LockTable& table, LockTable::At at) {
+        return outcome_of(table.withdraw(at, hold_for(hold.keys.front(), hold)));
+      },
+      [&](SetRules& rules, const TableRefs& refs) {
+        return outcome_of(rules.withdraw(hold, refs));
+      });
+  return outcome == Outcome::ok;
 }
 
-std::vector<SetConflict> Batch::explain_all(const AcquireSetRequest& request) {
-  using Result = std::vector<SetConflict>;
-  if (SetRules::check(request) != Outcome::ok) return {};
-  return with_all<Result>(request.keys, [&](SetRules& rules, const auto& refs) {
-    Result conflicts;
-    rules.explain(request, refs, conflicts);
-    return conflicts;
-  });
+std::vector<Conflict> Batch::explain(const AcquireRequest& request) {
+  std::vector<Conflict> conflicts;
+  execute<Outcome>(
+      core_, turn_, OperationKind::nothing, request,
+      [&](LockTable& table, LockTable::At at) {
+        const KeyItem& item = request.keys.front();
+        Conflict conflict;
+        if (table.explain(at, item.kind, item.key, &conflict)) {
+          conflicts.push_back(std::move(conflict));
+        }
+        return Outcome::ok;
+      },
+      [&](SetRules& rules, const TableRefs& refs) {
+        rules.explain(request, refs, conflicts);
+        return Outcome::ok;
+      });
+  return conflicts;
 }
 
-Answer Batch::enqueue(const EnqueueRequest& request) {
-  return grant_or_queue(request, [&](LockTable& table, LockTable::At at, KeyUnit unit) {
-    return table.enqueue(at, request, std::move(unit));
-  });
+Answer Batch::enqueue(const AcquireRequest& request) {
+  if (request.keys.size() != 1) return {Outcome::invalid_set};
+  const auto enqueue = [&](LockTable& table, LockTable::At at, KeyUnit unit) {
+    return table.enqueue(at, request_for(request.keys.front(), request), std::move(unit));
+  };
+  return grant_or_queue(core_, turn_, request, nullptr, 0, enqueue);
 }
 
 Answer Batch::await_turn(Session& session, Kind kind, std::string_view key, Duration wait,
@@ -148,26 +215,6 @@ Answer Batch::await_turn(Session& session, Kind kind, std::string_view key, Dura
   if (refusal != Outcome::ok) return {refusal};
   const auto reply = table->await_turn(at, session.id, kind, key, wait, listener, id);
   return {reply.outcome, reply.grant, {listener, id, reply.slot, at_shard.number}};
-}
-
-Answer Batch::renew(const HoldId& hold, std::optional<Duration> ttl) {
-  if (core_.has_no_room(OperationKind::renewal)) return {Outcome::storage};
-  const ShardRef at_shard = core_.shard_of(hold.key, turn_);
-  const LockTable::At at = core_.now_at(at_shard);
-  Shard::Access table(at_shard.shard, turn_);
-  const Outcome refusal = core_.refusal(OperationKind::renewal);
-  if (refusal != Outcome::ok) return {refusal};
-  const LockTable::Reply reply = table->renew(at, hold, ttl);
-  return {reply.outcome, reply.grant};
-}
-
-Outcome Batch::release(const HoldId& hold) {
-  if (core_.has_no_room(OperationKind::release)) return Outcome::storage;
-  const ShardRef at_shard = core_.shard_of(hold.key, turn_);
-  const LockTable::At at = core_.now_at(at_shard);
-  Shard::Access table(at_shard.shard, turn_);
-  const Outcome refusal = core_.refusal(OperationKind::release);
-  return refusal == Outcome::ok ? table->release(at, hold) : refusal;
 }
 
 // Works in pieces, because other requests wait for the lock. Holds that began after the first piece
@@ -202,19 +249,10 @@ RevokeResult Batch::revoke(const RevokeRequest& request) {
 
 Outcome Batch::resize(std::string_view key, std::uint32_t limit, std::string_view reason,
                       std::string_view by) {
-  if (core_.has_no_room(OperationKind::grant)) return Outcome::storage;
-  const ShardRef at_shard = core_.shard_of(key, turn_);
-  const LockTable::At at = core_.now_at(at_shard);
-  Shard::Access table(at_shard.shard, turn_);
-  const Outcome refusal = core_.refusal(OperationKind::grant);
-  return refusal == Outcome::ok ? table->resize(at, key, limit, {reason, by}) : refusal;
-}
-
-bool Batch::withdraw(const HoldId& hold) {
-  const ShardRef at_shard = core_.shard_of(hold.key, turn_);
-  const LockTable::At at = core_.now_at(at_shard);
-  Shard::Access table(at_shard.shard, turn_);
-  return core_.refusal(OperationKind::nothing) == Outcome::ok && table->withdraw(at, hold);
+  return with_key<Outcome>(core_, turn_, OperationKind::grant, key,
+                           [&](LockTable& table, LockTable::At at) {
+                             return table.resize(at, key, limit, {reason, by});
+                           });
 }
 
 bool Batch::cancel(const WaitId& wait) {
@@ -278,37 +316,21 @@ void Batch::resume(Session& session) {
   }
 }
 
-// Whether `condition` holds for the table of any shard that the session has used.
-template <typename Condition>
-bool Batch::any_shard(const Session& session, Condition condition) {
-  for (std::uint64_t left = session.shards; left != 0; left &= left - 1) {
-    Shard::Access table(*core_.shards().find(static_cast<std::uint32_t>(std::countr_zero(left))),
-                        turn_);
-    table->advance(core_.time(), Shard::kStepsPerLocking);
-    if (condition(*table)) return true;
-  }
-  return false;
-}
-
 bool Batch::has_state(const Session& session) {
-  return any_shard(session,
-                   [&](const LockTable& table) { return table.sessions().has(session.id); });
+  const auto has = [&](const LockTable& table) { return table.sessions().has(session.id); };
+  return any_shard(core_, turn_, session, has);
 }
 
 bool Batch::has_acknowledged_hold(const Session& session) {
-  return any_shard(session, [&](const LockTable& table) {
+  const auto has = [&](const LockTable& table) {
     return table.sessions().has_acknowledged_hold(session.id);
-  });
+  };
+  return any_shard(core_, turn_, session, has);
 }
 
 FenceStatus Batch::fence(std::string_view key) {
   const ShardRef at_shard = core_.shard_of(key, turn_);
   return Shard::Access(at_shard.shard, turn_)->fence(core_.now_at(at_shard), key);
-}
-
-bool Batch::explain(Kind kind, std::string_view key, Conflict* conflict) {
-  const ShardRef at_shard = core_.shard_of(key, turn_);
-  return Shard::Access(at_shard.shard, turn_)->explain(core_.now_at(at_shard), kind, key, conflict);
 }
 
 std::optional<HoldStatus> Batch::last_to_expire(Kind kind, std::string_view name) {

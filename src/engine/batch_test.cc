@@ -29,10 +29,11 @@ class BatchTest : public ::testing::Test {
 TEST_F(BatchTest, CommitNotifiesListenersOfEndedWaits) {
   Engine engine({.clock = &clock_, .sweeper = false});
   Batch batch(engine);
-  const Answer held = batch.acquire({.key = "k", .holder = "a", .ttl = 30s});
-  const AcquireRequest waits{.key = "k", .holder = "b", .ttl = 30s, .wait = 10s};
+  const Answer held = batch.acquire({.keys = "k", .holder = "a", .ttl = 30s});
+  const AcquireRequest waits{.keys = "k", .holder = "b", .ttl = 30s, .wait = 10s};
   EXPECT_EQ(batch.acquire(waits, &recorder_, 1).outcome, Outcome::queued);
-  EXPECT_EQ(batch.release({.key = "k", .holder = "a", .fence = held.grant.fence}), Outcome::ok);
+  EXPECT_EQ(batch.release({.keys = "k", .holder = "a", .fence = held.grant.fence}).outcome,
+            Outcome::ok);
   EXPECT_EQ(recorder_.outcome_of(1), Outcome::queued);
   EXPECT_EQ(batch.commit(), 0u);
   EXPECT_EQ(recorder_.outcome_of(1), Outcome::ok);
@@ -41,9 +42,9 @@ TEST_F(BatchTest, CommitNotifiesListenersOfEndedWaits) {
 TEST_F(BatchTest, CancelEndsAWaitOnce) {
   Engine engine({.clock = &clock_, .sweeper = false});
   Batch batch(engine);
-  batch.acquire({.key = "k", .holder = "a", .ttl = 30s});
+  batch.acquire({.keys = "k", .holder = "a", .ttl = 30s});
   const Answer queued =
-      batch.acquire({.key = "k", .holder = "b", .ttl = 30s, .wait = 10s}, &recorder_, 7);
+      batch.acquire({.keys = "k", .holder = "b", .ttl = 30s, .wait = 10s}, &recorder_, 7);
   EXPECT_TRUE(batch.cancel(queued.wait));
   EXPECT_FALSE(batch.cancel(queued.wait));
   WaitId nonsense = queued.wait;
@@ -59,7 +60,7 @@ TEST_F(BatchTest, EndSessionReleasesHoldsInAllShards) {
   Session session{.id = 3};
   Batch batch(engine);
   for (std::uint64_t i = 0; i < 500; ++i) {
-    batch.acquire({.key = "k" + std::to_string(i), .holder = {&session, i}, .ttl = 30s});
+    batch.acquire({.keys = "k" + std::to_string(i), .holder = {&session, i}, .ttl = 30s});
   }
   EXPECT_EQ(session.shards, UINT64_MAX);
   batch.end_session(session);
@@ -75,16 +76,12 @@ TEST_F(BatchTest, EndSessionInPiecesLeavesQueuesFirst) {
   Batch batch(engine);
   constexpr std::uint64_t kHolds = 2'000;
   for (std::uint64_t i = 0; i < kHolds; ++i) {
-    batch.acquire({.key = "many",
-                   .holder = {&session, i},
-                   .ttl = 30s,
-                   .kind = Kind::semaphore,
-                   .limit = kHolds});
+    batch.acquire({.keys = semaphore("many", kHolds), .holder = {&session, i}, .ttl = 30s});
   }
   for (std::uint64_t i = 0; i < 20; ++i) {
     const std::string key = "k" + std::to_string(i);
-    batch.acquire({.key = key, .holder = {&other, kHolds + i}, .ttl = 30s});
-    batch.enqueue({.key = key, .holder = {&session, 2 * kHolds + i}, .ttl = 30s});
+    batch.acquire({.keys = key, .holder = {&other, kHolds + i}, .ttl = 30s});
+    batch.enqueue({.keys = key, .holder = {&session, 2 * kHolds + i}, .ttl = 30s});
   }
   int budget = 500;
   EXPECT_FALSE(batch.end_session(session, false, &budget));
@@ -105,11 +102,11 @@ TEST_F(BatchTest, OnlyDeliveredGrantsAreAcknowledgedHolds) {
   Session session{.id = 3};
   Session other{.id = 4};
   Batch batch(engine);
-  const Answer held = batch.acquire({.key = "k", .holder = {&other, 1}, .ttl = 5s});
-  batch.enqueue({.key = "k", .holder = {&session, 2}, .ttl = 5s});
+  const Answer held = batch.acquire({.keys = "k", .holder = {&other, 1}, .ttl = 5s});
+  batch.enqueue({.keys = "k", .holder = {&session, 2}, .ttl = 5s});
   EXPECT_TRUE(batch.has_state(session));
   EXPECT_FALSE(batch.has_acknowledged_hold(session));
-  batch.release({.key = "k", .holder = {nullptr, 1}, .fence = held.grant.fence});
+  batch.release({.keys = "k", .holder = {nullptr, 1}, .fence = held.grant.fence});
   EXPECT_TRUE(batch.has_state(session));
   EXPECT_FALSE(batch.has_acknowledged_hold(session));
   batch.await_turn(session, Kind::lock, "k", 0s, nullptr);
@@ -124,10 +121,10 @@ TEST_F(BatchTest, RejectionDependsOnThePositionOfTheConflictingGrant) {
   ForgetfulJournal journal(Sync::by_hand);
   Engine engine({.clock = &clock_, .journal = &journal, .sweeper = false});
   Batch first(engine);
-  first.acquire({.key = "k", .holder = "a", .ttl = 30s});
+  first.acquire({.keys = "k", .holder = "a", .ttl = 30s});
   const Position granted = first.commit();
   Batch second(engine);
-  EXPECT_EQ(second.acquire({.key = "k", .holder = "b", .ttl = 30s}).outcome, Outcome::held);
+  EXPECT_EQ(second.acquire({.keys = "k", .holder = "b", .ttl = 30s}).outcome, Outcome::held);
   EXPECT_EQ(second.commit(), granted) << "the rejection discloses the grant";
 }
 
@@ -136,7 +133,7 @@ TEST_F(BatchTest, BlockingCallReturnsOnceDurable) {
   Engine engine({.journal = &journal});
   std::atomic<bool> returned = false;
   std::thread thread([&] {
-    EXPECT_TRUE(engine.acquire({.key = "k", .holder = "a", .ttl = 30s}));
+    EXPECT_TRUE(engine.acquire({.keys = "k", .holder = "a", .ttl = 30s}));
     returned = true;
   });
   while (journal.events().empty()) std::this_thread::yield();
@@ -161,22 +158,23 @@ TEST_F(BatchTest, FullJournalRejectsGrantsThenRenewalsThenReleases) {
     Engine engine({.clock = &clock_, .journal = &journal, .sweeper = false});
     Batch batch(engine);
     Session session{.id = 1};
-    const Fence fence = batch.acquire({.key = "k", .holder = "a", .ttl = 30s}).grant.fence;
-    const Fence lapses = batch.acquire({.key = "l", .holder = "a", .ttl = 10s}).grant.fence;
-    ASSERT_EQ(batch.enqueue({.key = "e", .holder = {&session, 7}, .ttl = 30s}).outcome,
+    const Fence fence = batch.acquire({.keys = "k", .holder = "a", .ttl = 30s}).grant.fence;
+    const Fence lapses = batch.acquire({.keys = "l", .holder = "a", .ttl = 10s}).grant.fence;
+    ASSERT_EQ(batch.enqueue({.keys = "e", .holder = {&session, 7}, .ttl = 30s}).outcome,
               Outcome::ok);
     batch.commit();
     journal.set_state(c.state);
-    const HoldId hold{.key = "k", .holder = "a", .fence = fence};
-    EXPECT_EQ(batch.acquire({.key = "x", .holder = "a", .ttl = 1s}).outcome, Outcome::storage);
+    const HoldId hold{.keys = "k", .holder = "a", .fence = fence};
+    EXPECT_EQ(batch.acquire({.keys = "x", .holder = "a", .ttl = 1s}).outcome, Outcome::storage);
     EXPECT_EQ(batch.renew(hold).outcome, c.renewed);
     EXPECT_EQ(batch.await_turn(session, Kind::lock, "e", 0s, nullptr, 0).outcome, c.renewed);
-    EXPECT_EQ(batch.release(hold), c.released);
+    EXPECT_EQ(batch.release(hold).outcome, c.released);
     clock_.advance(10s);
     engine.sweep();
     journal.set_state(State::accepting);
-    EXPECT_EQ(batch.renew({.key = "l", .holder = "a", .fence = lapses}).outcome, Outcome::expired);
-    EXPECT_EQ(batch.release(hold), c.released == Outcome::ok ? Outcome::expired : Outcome::ok);
+    EXPECT_EQ(batch.renew({.keys = "l", .holder = "a", .fence = lapses}).outcome, Outcome::expired);
+    EXPECT_EQ(batch.release(hold).outcome,
+              c.released == Outcome::ok ? Outcome::expired : Outcome::ok);
     batch.commit();
   }
 }
@@ -188,11 +186,11 @@ TEST_F(BatchTest, WaitEndsAsClosedIfAnExhaustedJournalCannotStoreItsGrant) {
   engine.emplace(EngineOptions{.clock = &clock_, .journal = &journal, .sweeper = false});
   {
     Batch batch(*engine);
-    const Answer held = batch.acquire({.key = "k", .holder = "a", .ttl = 30s});
-    batch.acquire({.key = "k", .holder = "b", .ttl = 30s, .wait = 10s}, &recorder_, 1);
+    const Answer held = batch.acquire({.keys = "k", .holder = "a", .ttl = 30s});
+    batch.acquire({.keys = "k", .holder = "b", .ttl = 30s, .wait = 10s}, &recorder_, 1);
     batch.commit();
     journal.sync();
-    batch.release({.key = "k", .holder = "a", .fence = held.grant.fence});
+    batch.release({.keys = "k", .holder = "a", .fence = held.grant.fence});
     batch.commit();
     journal.set_state(Journal::State::exhausted);
   }
@@ -209,23 +207,23 @@ TEST_F(BatchTest, RestartKeepsDurableHoldsAndContinuesFences) {
   {
     Engine engine({.shards = 64, .clock = &clock_, .journal = &journal, .sweeper = false});
     Batch batch(engine);
-    kept = batch.acquire({.key = "kept", .holder = "a", .ttl = 30s}).grant.fence;
-    const Answer gone = batch.acquire({.key = "gone", .holder = "a", .ttl = 30s});
-    batch.release({.key = "gone", .holder = "a", .fence = gone.grant.fence});
-    last = batch.acquire({.key = "expires", .holder = "a", .ttl = 5s}).grant.fence;
+    kept = batch.acquire({.keys = "kept", .holder = "a", .ttl = 30s}).grant.fence;
+    const Answer gone = batch.acquire({.keys = "gone", .holder = "a", .ttl = 30s});
+    batch.release({.keys = "gone", .holder = "a", .fence = gone.grant.fence});
+    last = batch.acquire({.keys = "expires", .holder = "a", .ttl = 5s}).grant.fence;
     journal.sync();
-    batch.acquire({.key = "lost", .holder = "a", .ttl = 30s});
+    batch.acquire({.keys = "lost", .holder = "a", .ttl = 30s});
   }
   clock_.advance(10s);
   ForgetfulJournal recovered(journal);
   Engine engine({.shards = 4, .clock = &clock_, .journal = &recovered, .sweeper = false});
-  EXPECT_EQ(engine.acquire({.key = "kept", .holder = "b", .ttl = 1s}).outcome, Outcome::held);
-  EXPECT_TRUE(engine.renew({.key = "kept", .holder = "a", .fence = kept}));
+  EXPECT_EQ(engine.acquire({.keys = "kept", .holder = "b", .ttl = 1s}).outcome, Outcome::held);
+  EXPECT_TRUE(engine.renew({.keys = "kept", .holder = "a", .fence = kept}));
   EXPECT_FALSE(engine.fence("gone")->held);
   EXPECT_FALSE(engine.fence("lost")->held);
   EXPECT_FALSE(engine.fence("expires")->held);
   for (const char* key : {"gone", "lost", "expires", "new"}) {
-    EXPECT_GT(engine.acquire({.key = key, .holder = "b", .ttl = 1s})->fence, last) << key;
+    EXPECT_GT(engine.acquire({.keys = key, .holder = "b", .ttl = 1s})->fence, last) << key;
   }
 }
 
@@ -235,8 +233,8 @@ TEST_F(BatchTest, SnapshotRebuildsTheEngine) {
   std::vector<Fence> fences;
   for (int i = 0; i < 3000; ++i) {
     const std::string key = "k" + std::to_string(i);
-    fences.push_back(engine.acquire({.key = key, .holder = "a", .ttl = 30s})->fence);
-    if (i % 3 == 0) engine.release({.key = key, .holder = "a", .fence = fences.back()});
+    fences.push_back(engine.acquire({.keys = key, .holder = "a", .ttl = 30s})->fence);
+    if (i % 3 == 0) engine.release({.keys = key, .holder = "a", .fence = fences.back()});
   }
   const std::size_t before = journal.describe();
   const std::vector<Event> events = journal.events();
@@ -252,18 +250,18 @@ TEST_F(BatchTest, SnapshotRebuildsTheEngine) {
     EXPECT_EQ(status.fence, fences[static_cast<std::size_t>(i)]) << i;
   }
   const Fence largest = *std::max_element(fences.begin(), fences.end());
-  EXPECT_GT(rebuilt.acquire({.key = "k0", .holder = "b", .ttl = 1s})->fence, largest);
+  EXPECT_GT(rebuilt.acquire({.keys = "k0", .holder = "b", .ttl = 1s})->fence, largest);
 }
 
 TEST_F(BatchTest, RejectionByAFullJournalDependsOnNoPosition) {
   ForgetfulJournal journal(Sync::by_hand);
   Engine engine({.clock = &clock_, .journal = &journal, .sweeper = false});
   Batch first(engine);
-  first.acquire({.key = "k", .holder = "a", .ttl = 30s});
+  first.acquire({.keys = "k", .holder = "a", .ttl = 30s});
   EXPECT_FALSE(engine.is_durable(first.commit()));
   journal.set_state(Journal::State::full);
   Batch second(engine);
-  EXPECT_EQ(second.acquire({.key = "k", .holder = "b", .ttl = 30s}).outcome, Outcome::storage);
+  EXPECT_EQ(second.acquire({.keys = "k", .holder = "b", .ttl = 30s}).outcome, Outcome::storage);
   EXPECT_TRUE(engine.is_durable(second.commit()));
 }
 
@@ -275,7 +273,7 @@ TEST_F(BatchTest, OnDurableReportsProgressAndStates) {
                  .on_durable = [&calls] { ++calls; },
                  .sweeper = false});
   Batch batch(engine);
-  batch.acquire({.key = "k", .holder = "a", .ttl = 30s});
+  batch.acquire({.keys = "k", .holder = "a", .ttl = 30s});
   const Position position = batch.commit();
   EXPECT_EQ(calls, 0);
   EXPECT_FALSE(engine.is_durable(position));
@@ -304,12 +302,8 @@ TEST_F(BatchTest, RevokeEndsAllHoldsOfASemaphore) {
   Engine engine({.clock = &clock_, .sweeper = false});
   Batch batch(engine);
   const auto request = [](const std::string& holder, Duration wait) {
-    return AcquireRequest{.key = "s",
-                          .holder = holder,
-                          .ttl = 30s,
-                          .wait = wait,
-                          .kind = Kind::semaphore,
-                          .limit = kHolders};
+    return AcquireRequest{
+        .keys = semaphore("s", kHolders), .holder = holder, .ttl = 30s, .wait = wait};
   };
   for (std::uint32_t i = 0; i < kHolders; ++i) batch.acquire(request("h" + std::to_string(i), 0s));
   for (std::uint64_t id : {1u, 2u}) {
@@ -330,9 +324,8 @@ TEST_F(BatchTest, RevokeEndsAllHoldsOfASemaphore) {
 TEST_F(BatchTest, RevokeAndResizeReturnOnceDurable) {
   ForgetfulJournal journal(Sync::at_once);
   Engine engine({.clock = &clock_, .journal = &journal, .sweeper = false});
-  const AcquireRequest request{
-      .key = "s", .holder = "a", .ttl = 30s, .kind = Kind::semaphore, .limit = 1};
-  const GrantResult grant = engine.acquire(request);
+  const AcquireRequest request{.keys = semaphore("s", 1), .holder = "a", .ttl = 30s};
+  const AcquireResult grant = engine.acquire(request);
   EXPECT_EQ(engine.resize("s", 3, "", "ops"), Outcome::ok);
   EXPECT_EQ(journal.events().back().type, Event::Type::resized);
   const RevokeResult revoked =

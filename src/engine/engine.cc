@@ -42,24 +42,6 @@ Result when_durable(Engine& engine, Batch& batch, Result result) {
   return {Outcome::storage};
 }
 
-// Returns the result of a request after its wait, if it was queued. For a request that was not
-// granted, `explain` adds the conflicts to the result.
-template <typename Result, typename Explain>
-Result when_settled(Engine& engine, Batch& batch, BlockedCall& call, const Answer& answer,
-                    std::stop_token stop, Result result, Explain explain) {
-  result.outcome = answer.outcome;
-  result.grant = answer.grant;
-  if (answer.outcome != Outcome::queued) return when_durable(engine, batch, std::move(result));
-  batch.commit();
-  const std::stop_callback on_stop(std::move(stop), [&] { Batch(engine).cancel(answer.wait); });
-  const WaitResult ended = call.wait();
-  result.outcome = ended.outcome;
-  result.grant = ended.grant;
-  if (ended.outcome != Outcome::timeout && ended.outcome != Outcome::held) return result;
-  explain(result);
-  return when_durable(engine, batch, std::move(result));
-}
-
 }  // namespace
 
 Engine::Engine(const EngineOptions& options)
@@ -71,14 +53,15 @@ Engine::~Engine() {
   if (renewer_ != nullptr) renewer_->stop();
 }
 
-GrantResult Engine::acquire(const AcquireRequest& request, std::stop_token stop) {
+AcquireResult Engine::acquire(const AcquireRequest& request, std::stop_token stop) {
   if (stop.stop_requested()) return {Outcome::cancelled};
+  const bool waits = request.wait > Duration::zero();
+  if (waits && request.keys.size() != 1) return acquire_in_queue(request, std::move(stop));
 
   // A free key needs no listener. Without one the request is not queued.
-  const bool waits = request.wait > Duration::zero();
-  GrantResult result;
+  AcquireResult result;
   Batch batch(*this);
-  const Answer answer = batch.acquire(request, nullptr, 0, &result.conflict);
+  const Answer answer = batch.acquire(request, nullptr, 0, &result.conflicts);
   if (answer.outcome == Outcome::held && waits) {
     batch.commit();  // notifies listeners whose waits the request ended, before this call blocks
     return acquire_in_queue(request, std::move(stop));
@@ -88,45 +71,35 @@ GrantResult Engine::acquire(const AcquireRequest& request, std::stop_token stop)
   return when_durable(*this, batch, std::move(result));
 }
 
-GrantResult Engine::acquire_in_queue(const AcquireRequest& request, std::stop_token stop) {
+AcquireResult Engine::acquire_in_queue(const AcquireRequest& request, std::stop_token stop) {
   const InFlight::Call blocked(core_->blocked_calls());  // destroyed last: keeps the engine alive
-  GrantResult result;
+  AcquireResult result;
   BlockedCall call;
   Batch batch(*this);
-  const Answer answer = batch.acquire(request, &call, 0, &result.conflict);
-  return when_settled(
-      *this, batch, call, answer, std::move(stop), std::move(result),
-      [&](GrantResult& late) { batch.explain(request.kind, request.key, &late.conflict); });
+  const Answer answer = batch.acquire(request, &call, 0, &result.conflicts);
+  result.outcome = answer.outcome;
+  result.grant = answer.grant;
+  if (answer.outcome != Outcome::queued) return when_durable(*this, batch, std::move(result));
+  batch.commit();
+  const std::stop_callback on_stop(std::move(stop), [&] { Batch(*this).cancel(answer.wait); });
+  const WaitResult ended = call.wait();
+  result.outcome = ended.outcome;
+  result.grant = ended.grant;
+  if (ended.outcome != Outcome::timeout && ended.outcome != Outcome::held) return result;
+  result.conflicts = batch.explain(request);
+  return when_durable(*this, batch, std::move(result));
 }
 
-SetResult Engine::acquire_all(const AcquireSetRequest& request, std::stop_token stop) {
-  if (stop.stop_requested()) return {Outcome::cancelled};
-  const InFlight::Call blocked(core_->blocked_calls());
-  SetResult result;
-  BlockedCall call;
+AcquireResult Engine::renew(const HoldId& hold, std::optional<Duration> ttl) {
+  std::size_t missing = 0;
   Batch batch(*this);
-  const Answer answer = batch.acquire_all(request, &call, 0, &result.conflicts);
-  return when_settled(*this, batch, call, answer, std::move(stop), std::move(result),
-                      [&](SetResult& late) { late.conflicts = batch.explain_all(request); });
+  const Answer answer = batch.renew(hold, ttl, &missing);
+  AcquireResult result{answer.outcome, answer.grant};
+  if (is_not_held(answer.outcome)) result.conflicts.push_back({.item = missing});
+  return when_durable(*this, batch, std::move(result));
 }
 
-SetResult Engine::renew_all(const SetId& holds, std::optional<Duration> ttl) {
-  Batch batch(*this);
-  return when_durable(*this, batch, batch.renew_all(holds, ttl));
-}
-
-ReleaseSetResult Engine::release_all(const SetId& holds) {
-  Batch batch(*this);
-  return when_durable(*this, batch, batch.release_all(holds));
-}
-
-GrantResult Engine::renew(const HoldId& hold, std::optional<Duration> ttl) {
-  Batch batch(*this);
-  const Answer answer = batch.renew(hold, ttl);
-  return when_durable(*this, batch, GrantResult{answer.outcome, answer.grant});
-}
-
-Outcome Engine::release(const HoldId& hold) {
+ReleaseResult Engine::release(const HoldId& hold) {
   Batch batch(*this);
   return when_durable(*this, batch, batch.release(hold));
 }

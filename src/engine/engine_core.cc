@@ -102,10 +102,7 @@ EngineCore::~EngineCore() {
   notifier_.close();  // no other thread posts results any more
 }
 
-Outcome EngineCore::refusal(OperationKind kind) const {
-  if (kind >= OperationKind::turn && closed_.load(std::memory_order_acquire))
-    return Outcome::closed;
-  if (journal_ == nullptr) return Outcome::ok;
+Outcome EngineCore::refusal_of_journal(OperationKind kind) const {
   const Journal::State state = journal_->state();
   if (state == Journal::State::following) return Outcome::not_leader;
   if (state == Journal::State::failed) return Outcome::storage;

@@ -46,13 +46,18 @@ class EngineCore {
   // The time for the tables. It stands still while following, because only the leader ends leases.
   Time time() const { return source_.is_following() ? Time{} : clock_.now(); }
   LockTable::At now_at(const ShardRef& ref) const { return {time(), ref.key_hash}; }
-  // Why no operation of this kind is possible, or ok. Only under the shard's
-  // lock is the answer final.
-  Outcome refusal(OperationKind kind) const;
+  // Why no operation of this kind is possible, or ok. Only under the shard's lock is the answer
+  // final.
+  Outcome refusal(OperationKind kind) const {
+    if (kind >= OperationKind::turn && closed_.load(std::memory_order_acquire))
+      return Outcome::closed;
+    return journal_ == nullptr ? Outcome::ok : refusal_of_journal(kind);
+  }
   // Whether a full journal rejects the operation. Callers check this before they take the shard's
   // lock: the rejection then depends on no position, which may not be durable for a long time.
   bool has_no_room(OperationKind kind) const {
-    return Journal::is_full(journal_state()) && refusal(kind) == Outcome::storage;
+    return journal_ != nullptr && Journal::is_full(journal_->state()) &&
+           refusal(kind) == Outcome::storage;
   }
   KeyUnit find_unit();
   // Makes one attempt. For callers that hold units, which must not wait for each other's.
@@ -95,6 +100,7 @@ class EngineCore {
   AgeScanner& age_scanner() { return age_scanner_; }
 
  private:
+  Outcome refusal_of_journal(OperationKind kind) const;
   static KeyUnit reclaim_idle(Shard& shard);
   std::uint64_t idlings() const;
   Time end_some_due(Time now, Sweep& sweep);

@@ -40,13 +40,12 @@ void block(Engine& engine, GuardedKeys& keys, unsigned seed, int rounds) {
       });
     }
     const Duration wait = std::chrono::microseconds(random() % 4 == 0 ? 50 : 5'000'000);
-    const auto grant = engine.acquire({.key = k,
-                                       .holder = holder,
-                                       .ttl = 600s,
-                                       .wait = wait,
-                                       .kind = kind,
-                                       .limit = GuardedKeys::limit(kind)},
-                                      stop.get_token());
+    const auto grant =
+        engine.acquire({.keys = KeyItem(k, kind, Mode::exclusive, GuardedKeys::limit(kind)),
+                        .holder = holder,
+                        .ttl = 600s,
+                        .wait = wait},
+                       stop.get_token());
     ++keys.calls;
     if (!grant) {
       EXPECT_TRUE(grant.outcome == Outcome::timeout || grant.outcome == Outcome::cancelled)
@@ -54,10 +53,10 @@ void block(Engine& engine, GuardedKeys& keys, unsigned seed, int rounds) {
       continue;
     }
     keys.enter(key, kind, grant->fence);
-    const HoldId hold{.key = k, .holder = holder, .fence = grant->fence, .kind = kind};
+    const HoldId hold{.keys = KeyItem(k, kind), .holder = holder, .fence = grant->fence};
     EXPECT_TRUE(random() % 4 != 0 || engine.renew(hold, 700s));
     keys.leave(key, kind);
-    EXPECT_EQ(engine.release(hold), Outcome::ok);
+    EXPECT_EQ(engine.release(hold).outcome, Outcome::ok);
   }
 }
 
@@ -135,14 +134,14 @@ TEST(EngineStress, KeyBudgetIsExactUnderConcurrency) {
         std::vector<std::pair<std::string, Fence>> mine;
         for (int k = 0; k < 4; ++k) {
           const std::string key = std::to_string(t) + "-" + std::to_string(random() % 1'000'000);
-          const auto grant = engine.acquire({.key = key, .holder = "h", .ttl = 600s});
+          const auto grant = engine.acquire({.keys = key, .holder = "h", .ttl = 600s});
           ASSERT_TRUE(grant) << describe(grant.outcome);
           EXPECT_LE(held.fetch_add(1) + 1, kKeysMax);
           mine.emplace_back(key, grant->fence);
         }
         for (const auto& [key, fence] : mine) {
           held.fetch_sub(1);
-          engine.release({.key = key, .holder = "h", .fence = fence});
+          engine.release({.keys = key, .holder = "h", .fence = fence});
         }
       }
     });
@@ -161,7 +160,7 @@ TEST(EngineStress, ExpiredLeaseIsNeverGrantedEarly) {
       for (int i = 0; i < kRounds / 10; ++i) {
         const std::string holder = std::to_string(t) + "-" + std::to_string(i);
         const auto grant =
-            engine.acquire({.key = "k", .holder = holder, .ttl = kShort, .wait = 60s});
+            engine.acquire({.keys = "k", .holder = holder, .ttl = kShort, .wait = 60s});
         ASSERT_TRUE(grant);
         MutexLock lock(mutex);
         EXPECT_TRUE(expiry_of.emplace(grant->fence, grant->expires_at).second) << "fences-rise";

@@ -38,20 +38,20 @@ void await_queue(Engine& engine, std::uint32_t count) {
 
 TEST(Engine, AcquireRenewReleaseAndConflict) {
   Engine engine({.shards = 16});
-  const auto grant = engine.acquire({.key = "stone-42", .holder = "cart-7", .ttl = 30s});
+  const auto grant = engine.acquire({.keys = "stone-42", .holder = "cart-7", .ttl = 30s});
   ASSERT_TRUE(grant);
   EXPECT_EQ(engine.fence("stone-42")->fence, grant->fence);
   EXPECT_TRUE(engine.fence("stone-42")->held);
 
-  const auto refused = engine.acquire({.key = "stone-42", .holder = "cart-8", .ttl = 30s});
+  const auto refused = engine.acquire({.keys = "stone-42", .holder = "cart-8", .ttl = 30s});
   EXPECT_EQ(refused.outcome, Outcome::held);
-  EXPECT_EQ(refused.conflict.holder, "cart-7");
-  EXPECT_EQ(refused.conflict.fence, grant->fence);
+  EXPECT_EQ(refused.conflicts.at(0).holder, "cart-7");
+  EXPECT_EQ(refused.conflicts.at(0).fence, grant->fence);
 
-  const HoldId hold{.key = "stone-42", .holder = "cart-7", .fence = grant->fence};
+  const HoldId hold{.keys = "stone-42", .holder = "cart-7", .fence = grant->fence};
   EXPECT_TRUE(engine.renew(hold, 60s));
-  EXPECT_EQ(engine.release(hold), Outcome::ok);
-  EXPECT_EQ(engine.release(hold), Outcome::expired);
+  EXPECT_EQ(engine.release(hold).outcome, Outcome::ok);
+  EXPECT_EQ(engine.release(hold).outcome, Outcome::expired);
   EXPECT_EQ(engine.renew(hold).outcome, Outcome::expired);
   EXPECT_FALSE(engine.fence("stone-42")->held);
 }
@@ -79,14 +79,14 @@ TEST(Engine, EveryOutcomeHasADescription) {
 TEST(Engine, FencesStartFromTheClockWithoutAJournal) {
   ManualClock clock(Time{1'577'836'800'000'000'000 + 1'000'000'000});  // a second into 2020
   Engine engine({.clock = &clock, .sweeper = false});
-  EXPECT_EQ(engine.acquire({.key = "k", .holder = "a", .ttl = 1s})->fence, 4'000'001u);
+  EXPECT_EQ(engine.acquire({.keys = "k", .holder = "a", .ttl = 1s})->fence, 4'000'001u);
 }
 
 TEST(Engine, FencesIncreaseAcrossRestarts) {
   Fence last = 0;
   for (int i = 0; i < 3; ++i) {
     Engine engine;
-    const Fence fence = engine.acquire({.key = "k", .holder = "a", .ttl = 1s})->fence;
+    const Fence fence = engine.acquire({.keys = "k", .holder = "a", .ttl = 1s})->fence;
     EXPECT_GT(fence, last);
     EXPECT_LT(fence, kFenceMax);
     last = fence;
@@ -95,34 +95,34 @@ TEST(Engine, FencesIncreaseAcrossRestarts) {
 
 TEST(Engine, BlockedCallsAreGrantedInOrder) {
   Engine engine;
-  const auto first = engine.acquire({.key = "k", .holder = "a", .ttl = 30s});
+  const auto first = engine.acquire({.keys = "k", .holder = "a", .ttl = 30s});
   std::vector<int> order;
   std::vector<std::thread> threads;
   for (int i = 0; i < 5; ++i) {
     threads.emplace_back([&, i] {
       const std::string holder = "h" + std::to_string(i);
-      const auto grant = engine.acquire({.key = "k", .holder = holder, .ttl = 30s, .wait = kSoon});
+      const auto grant = engine.acquire({.keys = "k", .holder = holder, .ttl = 30s, .wait = kSoon});
       ASSERT_TRUE(grant);
       order.push_back(i);  // guarded by the lock
-      engine.release({.key = "k", .holder = holder, .fence = grant->fence});
+      engine.release({.keys = "k", .holder = holder, .fence = grant->fence});
     });
     await_queue(engine, static_cast<std::uint32_t>(i) + 1);
   }
-  engine.release({.key = "k", .holder = "a", .fence = first->fence});
+  engine.release({.keys = "k", .holder = "a", .fence = first->fence});
   for (std::thread& t : threads) t.join();
   EXPECT_EQ(order, (std::vector{0, 1, 2, 3, 4}));
 }
 
 TEST(Engine, EarlierDeadlineWakesTheSweeper) {
   Engine engine({.gc_interval = 3600s, .sweep_interval = 3600s});
-  EXPECT_TRUE(engine.acquire({.key = "long", .holder = "a", .ttl = 3000s}));
+  EXPECT_TRUE(engine.acquire({.keys = "long", .holder = "a", .ttl = 3000s}));
   std::this_thread::sleep_for(20ms);  // until the sweeper sleeps until the long deadline
   for (int i = 0; i < 20; ++i) {
-    const auto short_one = engine.acquire({.key = "k", .holder = "a", .ttl = 5ms});
-    const auto next = engine.acquire({.key = "k", .holder = "b", .ttl = 1s, .wait = kSoon});
+    const auto short_one = engine.acquire({.keys = "k", .holder = "a", .ttl = 5ms});
+    const auto next = engine.acquire({.keys = "k", .holder = "b", .ttl = 1s, .wait = kSoon});
     ASSERT_TRUE(next);
     EXPECT_GE(next->expires_at - 1s, short_one->expires_at) << "never early";
-    engine.release({.key = "k", .holder = "b", .fence = next->fence});
+    engine.release({.keys = "k", .holder = "b", .fence = next->fence});
   }
 }
 
@@ -141,33 +141,33 @@ TEST(Engine, LongestIntervalsDoNotMakeTheSweeperSpin) {
   Engine engine({.gc_interval = kDurationMax, .sweep_interval = kDurationMax, .clock = &clock});
   std::this_thread::sleep_for(50ms);  // a spinning sweeper would read the clock often
   EXPECT_LT(clock.reads, 100);
-  EXPECT_TRUE(engine.acquire({.key = "k", .holder = "a", .ttl = 5ms}));
-  EXPECT_TRUE(engine.acquire({.key = "k", .holder = "b", .ttl = 1s, .wait = kSoon}));
+  EXPECT_TRUE(engine.acquire({.keys = "k", .holder = "a", .ttl = 5ms}));
+  EXPECT_TRUE(engine.acquire({.keys = "k", .holder = "b", .ttl = 1s, .wait = kSoon}));
 }
 
 TEST(Engine, TimedOutWaitNamesTheHolder) {
   Engine engine;
-  EXPECT_TRUE(engine.acquire({.key = "k", .holder = "a", .ttl = 30s}));
+  EXPECT_TRUE(engine.acquire({.keys = "k", .holder = "a", .ttl = 30s}));
   const Time start = engine.now();
-  const auto result = engine.acquire({.key = "k", .holder = "b", .ttl = 1s, .wait = 30ms});
+  const auto result = engine.acquire({.keys = "k", .holder = "b", .ttl = 1s, .wait = 30ms});
   EXPECT_EQ(result.outcome, Outcome::timeout);
-  EXPECT_EQ(result.conflict.holder, "a");
+  EXPECT_EQ(result.conflicts.at(0).holder, "a");
   EXPECT_GE(engine.now() - start, Duration(30ms)) << "never early";
 }
 
 TEST(Engine, StopTokenCancelsTheWait) {
   Engine engine;
-  const auto held = engine.acquire({.key = "k", .holder = "a", .ttl = 30s});
-  GrantResult stopped;
+  const auto held = engine.acquire({.keys = "k", .holder = "a", .ttl = 30s});
+  AcquireResult stopped;
   std::jthread thread([&](std::stop_token stop) {
-    stopped = engine.acquire({.key = "k", .holder = "b", .ttl = 1s, .wait = kSoon}, stop);
+    stopped = engine.acquire({.keys = "k", .holder = "b", .ttl = 1s, .wait = kSoon}, stop);
   });
   await_queue(engine, 1);
   thread.request_stop();
   thread.join();
   EXPECT_EQ(stopped.outcome, Outcome::cancelled);
   await_queue(engine, 0);
-  engine.release({.key = "k", .holder = "a", .fence = held->fence});
+  engine.release({.keys = "k", .holder = "a", .fence = held->fence});
   EXPECT_FALSE(engine.fence("k")->held) << "a cancelled wait is never granted";
 }
 
@@ -175,20 +175,20 @@ TEST(Engine, StoppedTokenRejectsTheRequest) {
   Engine engine;
   std::stop_source source;
   source.request_stop();
-  const auto result = engine.acquire({.key = "k", .holder = "a", .ttl = 1s}, source.get_token());
+  const auto result = engine.acquire({.keys = "k", .holder = "a", .ttl = 1s}, source.get_token());
   EXPECT_EQ(result.outcome, Outcome::cancelled);
   EXPECT_FALSE(engine.fence("k")->held);
 }
 
 TEST(Engine, CloseEndsEveryWait) {
   Engine engine;
-  const auto held = engine.acquire({.key = "k", .holder = "a", .ttl = 30s});
+  const auto held = engine.acquire({.keys = "k", .holder = "a", .ttl = 30s});
   std::atomic<int> closed = 0;
   std::vector<std::thread> threads;
   for (int i = 0; i < 8; ++i) {
     threads.emplace_back([&, i] {
       const std::string holder = "h" + std::to_string(i);
-      const auto result = engine.acquire({.key = "k", .holder = holder, .ttl = 1s, .wait = kSoon});
+      const auto result = engine.acquire({.keys = "k", .holder = holder, .ttl = 1s, .wait = kSoon});
       closed += result.outcome == Outcome::closed;
     });
   }
@@ -196,7 +196,7 @@ TEST(Engine, CloseEndsEveryWait) {
   engine.close();
   for (std::thread& t : threads) t.join();
   EXPECT_EQ(closed, 8);
-  EXPECT_EQ(engine.acquire({.key = "x", .holder = "a", .ttl = 1s}).outcome, Outcome::closed);
+  EXPECT_EQ(engine.acquire({.keys = "x", .holder = "a", .ttl = 1s}).outcome, Outcome::closed);
   EXPECT_TRUE(engine.fence("k")->held);
   engine.close();  // no effect
 }
@@ -204,17 +204,17 @@ TEST(Engine, CloseEndsEveryWait) {
 TEST(Engine, HoldsCanBeRenewedAndReleasedAfterClose) {
   ForgetfulJournal journal;
   Engine engine({.journal = &journal});
-  const auto held = engine.acquire({.key = "k", .holder = "a", .ttl = 30s});
-  const auto undelivered = engine.acquire({.key = "l", .holder = "a", .ttl = 30s});
+  const auto held = engine.acquire({.keys = "k", .holder = "a", .ttl = 30s});
+  const auto undelivered = engine.acquire({.keys = "l", .holder = "a", .ttl = 30s});
   engine.close();
-  const HoldId hold{.key = "k", .holder = "a", .fence = held->fence};
-  EXPECT_EQ(engine.acquire({.key = "k", .holder = "a", .ttl = 30s}).outcome, Outcome::closed);
+  const HoldId hold{.keys = "k", .holder = "a", .fence = held->fence};
+  EXPECT_EQ(engine.acquire({.keys = "k", .holder = "a", .ttl = 30s}).outcome, Outcome::closed);
   EXPECT_EQ(engine.renew(hold, 60s).outcome, Outcome::ok);
-  EXPECT_EQ(engine.release(hold), Outcome::ok);
-  EXPECT_TRUE(Batch(engine).withdraw({.key = "l", .holder = "a", .fence = undelivered->fence}));
+  EXPECT_EQ(engine.release(hold).outcome, Outcome::ok);
+  EXPECT_TRUE(Batch(engine).withdraw({.keys = "l", .holder = "a", .fence = undelivered->fence}));
   EXPECT_FALSE(engine.fence("k")->held);
   EXPECT_EQ(journal.events().back().type, Event::Type::ended) << "the next start must know";
-  EXPECT_EQ(engine.acquire({.key = "k", .holder = "b", .ttl = 1s, .wait = 1s}).outcome,
+  EXPECT_EQ(engine.acquire({.keys = "k", .holder = "b", .ttl = 1s, .wait = 1s}).outcome,
             Outcome::closed);
 }
 
@@ -222,11 +222,11 @@ TEST(Engine, CloseRejectsTwoPhaseAcquisition) {
   Engine engine;
   Session session{.id = 7};
   Batch batch(engine);
-  batch.acquire({.key = "k", .holder = "a", .ttl = 30s});
-  batch.enqueue({.key = "k", .holder = {&session, 1}, .ttl = 30s});
+  batch.acquire({.keys = "k", .holder = "a", .ttl = 30s});
+  batch.enqueue({.keys = "k", .holder = {&session, 1}, .ttl = 30s});
   engine.close();
   EXPECT_EQ(batch.await_turn(session, Kind::lock, "k", 1s, nullptr).outcome, Outcome::closed);
-  EXPECT_EQ(batch.enqueue({.key = "x", .holder = {&session, 2}, .ttl = 30s}).outcome,
+  EXPECT_EQ(batch.enqueue({.keys = "x", .holder = {&session, 2}, .ttl = 30s}).outcome,
             Outcome::closed);
 }
 
@@ -235,10 +235,10 @@ TEST(Engine, DestructorEndsBlockedCalls) {
   ForgetfulJournal in_memory;
   for (ForgetfulJournal* const journal : {static_cast<ForgetfulJournal*>(nullptr), &in_memory}) {
     std::optional<Engine> engine(std::in_place, EngineOptions{.journal = journal});
-    EXPECT_TRUE(engine->acquire({.key = "k", .holder = "a", .ttl = 30s}));
-    GrantResult result;
+    EXPECT_TRUE(engine->acquire({.keys = "k", .holder = "a", .ttl = 30s}));
+    AcquireResult result;
     std::thread thread(
-        [&] { result = engine->acquire({.key = "k", .holder = "b", .ttl = 1s, .wait = kSoon}); });
+        [&] { result = engine->acquire({.keys = "k", .holder = "b", .ttl = 1s, .wait = kSoon}); });
     await_queue(*engine, 1);
     std::this_thread::sleep_for(20ms);  // the call is queued before it blocks
     engine.reset();
@@ -252,16 +252,16 @@ TEST(Engine, DestructorEndsBlockedCalls) {
 TEST(Engine, GrantCausedByABlockingCallIsDeliveredBeforeItBlocks) {
   ManualClock clock;
   Engine engine({.clock = &clock, .sweeper = false});
-  ASSERT_TRUE(engine.acquire({.key = "k", .holder = "a", .ttl = 1s}));
-  std::promise<GrantResult> next;
+  ASSERT_TRUE(engine.acquire({.keys = "k", .holder = "a", .ttl = 1s}));
+  std::promise<AcquireResult> next;
   auto granted = next.get_future();
   std::thread first([&] {
-    next.set_value(engine.acquire({.key = "k", .holder = "b", .ttl = 30s, .wait = 60s}));
+    next.set_value(engine.acquire({.keys = "k", .holder = "b", .ttl = 30s, .wait = 60s}));
   });
   await_queue(engine, 1);
   clock.advance(2s);
   std::thread second([&] {
-    EXPECT_EQ(engine.acquire({.key = "k", .holder = "c", .ttl = 1s, .wait = 60s}).outcome,
+    EXPECT_EQ(engine.acquire({.keys = "k", .holder = "c", .ttl = 1s, .wait = 60s}).outcome,
               Outcome::closed);
   });
   const bool in_time = granted.wait_for(60s) == std::future_status::ready;
@@ -276,7 +276,7 @@ TEST(Engine, SweepReturnsTheTimeOfTheNextSweep) {
   ManualClock clock;
   Engine engine({.gc_interval = 100s, .clock = &clock, .sweeper = false});
   EXPECT_EQ(engine.sweep(), clock.now() + 100s);
-  const auto grant = engine.acquire({.key = "k", .holder = "a", .ttl = 7s});
+  const auto grant = engine.acquire({.keys = "k", .holder = "a", .ttl = 7s});
   EXPECT_EQ(engine.sweep(), grant->expires_at);
   clock.advance(7s);
   EXPECT_EQ(engine.sweep(), clock.now() + 93s);

@@ -29,11 +29,11 @@ class FollowingTest : public testing::Test {
 
   // Expects that the key is held for exactly `left`. Returns the next fence.
   Fence expect_free_after(Duration left, std::string_view key) {
-    const AcquireRequest request{.key = key, .holder = "b", .ttl = 1s};
+    const AcquireRequest request{.keys = key, .holder = "b", .ttl = 1s};
     clock_.advance(left - 1ns);
     EXPECT_EQ(engine_.acquire(request).outcome, Outcome::held);
     clock_.advance(1ns);
-    const GrantResult next = engine_.acquire(request);
+    const AcquireResult next = engine_.acquire(request);
     EXPECT_EQ(next.outcome, Outcome::ok);
     return next.outcome == Outcome::ok ? next->fence : 0;
   }
@@ -50,9 +50,9 @@ class FollowingTest : public testing::Test {
 
 TEST_F(FollowingTest, FollowerRejectsRequestsForALeader) {
   ASSERT_TRUE(follow({granted("k", 7, 1s)}));
-  EXPECT_EQ(engine_.acquire({.key = "x", .holder = "b", .ttl = 1s}).outcome, Outcome::not_leader);
-  EXPECT_EQ(engine_.renew({.key = "k", .holder = "a", .fence = 7}).outcome, Outcome::not_leader);
-  EXPECT_EQ(engine_.release({.key = "k", .holder = "a", .fence = 7}), Outcome::not_leader);
+  EXPECT_EQ(engine_.acquire({.keys = "x", .holder = "b", .ttl = 1s}).outcome, Outcome::not_leader);
+  EXPECT_EQ(engine_.renew({.keys = "k", .holder = "a", .fence = 7}).outcome, Outcome::not_leader);
+  EXPECT_EQ(engine_.release({.keys = "k", .holder = "a", .fence = 7}).outcome, Outcome::not_leader);
 }
 
 TEST_F(FollowingTest, FollowerShowsHoldsAndEndsNone) {
@@ -98,8 +98,8 @@ TEST_F(FollowingTest, LongerRenewedLeaseSurvivesFailover) {
     journal.set_state(Journal::State::following);
     Engine engine({.clock = &clock, .journal = &journal, .sweeper = false});
     Engine leader({.clock = &clock, .journal = &leader_journal, .sweeper = false});
-    const GrantResult grant = leader.acquire({.key = "k", .holder = "a", .ttl = 1s});
-    const HoldId hold{.key = "k", .holder = "a", .fence = grant->fence};
+    const AcquireResult grant = leader.acquire({.keys = "k", .holder = "a", .ttl = 1s});
+    const HoldId hold{.keys = "k", .holder = "a", .fence = grant->fence};
     ASSERT_EQ(leader.renew(hold, 10s).outcome, Outcome::ok);
     const std::size_t snapshot = leader_journal.describe();
     std::vector<Event> events = leader_journal.events();
@@ -113,7 +113,7 @@ TEST_F(FollowingTest, LongerRenewedLeaseSurvivesFailover) {
     journal.lead();
     clock.advance(10s - 1ns);
     engine.sweep();
-    EXPECT_EQ(engine.acquire({.key = "k", .holder = "b", .ttl = 1s}).outcome, Outcome::held);
+    EXPECT_EQ(engine.acquire({.keys = "k", .holder = "b", .ttl = 1s}).outcome, Outcome::held);
     // A renewal without `ttl` uses the grant's own lease.
     EXPECT_EQ(engine.renew(hold)->ttl, 1s);
   }
@@ -145,17 +145,17 @@ TEST_F(FollowingTest, NewLeaderLeavesTimeForRenewals) {
   journal_.lead(0, 2s);
   expect_free_after(1s, "short");
   clock_.advance(1s - 1ns);
-  EXPECT_EQ(engine_.acquire({.key = "long", .holder = "b", .ttl = 1s}).outcome, Outcome::held);
-  EXPECT_EQ(engine_.renew({.key = "long", .holder = "a", .fence = 7}).outcome, Outcome::ok);
+  EXPECT_EQ(engine_.acquire({.keys = "long", .holder = "b", .ttl = 1s}).outcome, Outcome::held);
+  EXPECT_EQ(engine_.renew({.keys = "long", .holder = "a", .fence = 7}).outcome, Outcome::ok);
   clock_.advance(10s - 1ns);
-  EXPECT_EQ(engine_.acquire({.key = "long", .holder = "b", .ttl = 1s}).outcome, Outcome::held);
+  EXPECT_EQ(engine_.acquire({.keys = "long", .holder = "b", .ttl = 1s}).outcome, Outcome::held);
 }
 
 TEST_F(FollowingTest, FencesContinueAboveTheLargestOfAnyKey) {
   ASSERT_TRUE(follow({granted("k", 7, 10s), {.type = Event::Type::fence_floor, .fence = 90}}));
   journal_.lead();
   for (const char* key : {"a", "b", "c", "d", "e", "f"}) {
-    EXPECT_GT(engine_.acquire({.key = key, .holder = "b", .ttl = 1s})->fence, 90) << key;
+    EXPECT_GT(engine_.acquire({.keys = key, .holder = "b", .ttl = 1s})->fence, 90) << key;
   }
 }
 
@@ -163,18 +163,18 @@ TEST_F(FollowingTest, FencesContinueAboveTheLargestOfAnyKey) {
 TEST_F(FollowingTest, FencesOfANewClusterExceedThoseOfAServerWithoutAJournal) {
   clock_.advance(std::chrono::hours(24 * 365 * 56));
   Engine alone({.clock = &clock_, .sweeper = false});
-  const Fence before = alone.acquire({.key = "k", .holder = "a", .ttl = 1s})->fence;
+  const Fence before = alone.acquire({.keys = "k", .holder = "a", .ttl = 1s})->fence;
   EXPECT_GT(before, Fence{1} << 48);
   clock_.advance(1s);
   journal_.lead(1);
-  EXPECT_GT(engine_.acquire({.key = "k", .holder = "a", .ttl = 1s})->fence, before);
+  EXPECT_GT(engine_.acquire({.keys = "k", .holder = "a", .ttl = 1s})->fence, before);
 }
 
 TEST_F(FollowingTest, FencesContinueRegardlessOfTheClock) {
   clock_.advance(std::chrono::hours(24 * 365 * 56));
   ASSERT_TRUE(follow({granted("k", 7, 10s)}));
   journal_.lead(1);
-  EXPECT_EQ(engine_.acquire({.key = "x", .holder = "a", .ttl = 1s})->fence, 8);
+  EXPECT_EQ(engine_.acquire({.keys = "x", .holder = "a", .ttl = 1s})->fence, 8);
 }
 
 TEST(FenceFloor, IsBelowEveryFence) {
@@ -187,7 +187,7 @@ TEST(FenceFloor, IsBelowEveryFence) {
                    .journal = has_journal ? &journal : nullptr,
                    .sweeper = false});
     for (const char* key : {"a", "b", "c", "d", "e", "f"}) {
-      EXPECT_GT(engine.acquire({.key = key, .holder = "b", .ttl = 1s})->fence, 1000) << key;
+      EXPECT_GT(engine.acquire({.keys = key, .holder = "b", .ttl = 1s})->fence, 1000) << key;
     }
   }
   EXPECT_THROW(Engine({.fence_floor = kFenceMax + 1}), std::invalid_argument);

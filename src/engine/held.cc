@@ -56,23 +56,12 @@ HeldResult Engine::hold(const AcquireRequest& request, std::stop_token stop, OnL
   if (request.holder.is_secret()) return {Outcome::invalid_holder};
   const InFlight::Call blocked(core_->blocked_calls());  // until renewer_ has the hold
   start_renewer();
-  const GrantResult taken = acquire(request, std::move(stop));
-  if (taken)
-    return keep({{request.key, request.kind}}, request.holder, taken.grant, std::move(on_lost));
-  HeldResult refused{taken.outcome};
-  if (taken.conflict.holders > 0 || taken.conflict.waiters > 0) {
-    refused.conflicts.push_back({.conflict = taken.conflict});
-  }
-  return refused;
-}
-
-HeldResult Engine::hold_all(const AcquireSetRequest& request, std::stop_token stop,
-                            OnLost on_lost) {
-  const InFlight::Call blocked(core_->blocked_calls());
-  start_renewer();
-  SetResult taken = acquire_all(request, std::move(stop));
-  if (taken) return keep(request.keys, request.holder, taken.grant, std::move(on_lost));
-  return {.outcome = taken.outcome, .held = {}, .conflicts = std::move(taken.conflicts)};
+  AcquireResult taken = acquire(request, std::move(stop));
+  if (!taken) return {.outcome = taken.outcome, .conflicts = std::move(taken.conflicts)};
+  auto hold = std::make_shared<detail::KeptHold>(renewer_, request.keys, request.holder.name(),
+                                                 taken.grant, std::move(on_lost));
+  renewer_->keep(hold);
+  return {.outcome = Outcome::ok, .held = Held(std::move(hold))};
 }
 
 // Called before the acquisition, because starting the thread may throw.
@@ -80,14 +69,6 @@ void Engine::start_renewer() {
   std::call_once(renewer_started_, [this] {
     renewer_ = std::make_shared<detail::HoldRenewer>(*this, core_->clock());
   });
-}
-
-HeldResult Engine::keep(const std::vector<SetItem>& keys, const Holder& holder, const Grant& grant,
-                        OnLost on_lost) {
-  auto hold =
-      std::make_shared<detail::KeptHold>(renewer_, keys, holder.name(), grant, std::move(on_lost));
-  renewer_->keep(hold);
-  return {.outcome = Outcome::ok, .held = Held(std::move(hold))};
 }
 
 }  // namespace lockd

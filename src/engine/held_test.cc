@@ -21,12 +21,12 @@ namespace {
 using namespace std::chrono_literals;
 
 AcquireRequest request_for(std::string_view key, Duration ttl = 60s, Duration wait = {}) {
-  return {.key = key, .holder = "me", .ttl = ttl, .wait = wait};
+  return {.keys = key, .holder = "me", .ttl = ttl, .wait = wait};
 }
 
 bool is_free(Engine& engine, std::string_view key) {
-  const GrantResult grant = engine.acquire({.key = key, .holder = "other", .ttl = 60s});
-  if (grant) engine.release({.key = key, .holder = "other", .fence = grant->fence});
+  const AcquireResult grant = engine.acquire({.keys = key, .holder = "other", .ttl = 60s});
+  if (grant) engine.release({.keys = key, .holder = "other", .fence = grant->fence});
   return static_cast<bool>(grant);
 }
 
@@ -47,14 +47,14 @@ TEST(Held, IsReleasedWithItsScope) {
 TEST(Held, RejectionNamesTheHolder) {
   Engine engine;
   const HeldResult first = engine.hold(request_for("k"));
-  const HeldResult second = engine.hold({.key = "k", .holder = "late", .ttl = 60s});
+  const HeldResult second = engine.hold({.keys = "k", .holder = "late", .ttl = 60s});
   EXPECT_EQ(second.outcome, Outcome::held);
   ASSERT_EQ(second.conflicts.size(), 1U);
-  EXPECT_EQ(second.conflicts.front().conflict.holder, "me");
+  EXPECT_EQ(second.conflicts.front().holder, "me");
   EXPECT_FALSE(second->is_held());
-  EXPECT_EQ(engine.hold({.key = "", .holder = "me", .ttl = 60s}).outcome, Outcome::invalid_key);
+  EXPECT_EQ(engine.hold({.keys = "", .holder = "me", .ttl = 60s}).outcome, Outcome::invalid_key);
   Session session{1};
-  EXPECT_EQ(engine.hold({.key = "x", .holder = Holder(&session, 7), .ttl = 60s}).outcome,
+  EXPECT_EQ(engine.hold({.keys = "x", .holder = Holder(&session, 7), .ttl = 60s}).outcome,
             Outcome::invalid_holder);
 }
 
@@ -63,7 +63,7 @@ TEST(Held, WaitIsGrantedOrCancelled) {
   HeldResult first = engine.hold(request_for("k"));
   HeldResult second;
   std::jthread waiter([&](const std::stop_token& stop) {
-    second = engine.hold({.key = "k", .holder = "next", .ttl = 60s, .wait = kDurationMax}, stop);
+    second = engine.hold({.keys = "k", .holder = "next", .ttl = 60s, .wait = kDurationMax}, stop);
   });
   ASSERT_TRUE(eventually([&] { return engine.stats().lock_waiters == 1; }));
   EXPECT_EQ(first->release(), Outcome::ok);
@@ -126,7 +126,7 @@ TEST(Held, GrantToAnotherHolderIsALoss) {
   Engine engine;
   const HeldResult held = engine.hold(request_for("k", 1500ms));
   ASSERT_TRUE(engine.revoke({.key = "k"}));
-  const HeldResult other = engine.hold({.key = "k", .holder = "next", .ttl = 60s});
+  const HeldResult other = engine.hold({.keys = "k", .holder = "next", .ttl = 60s});
   ASSERT_TRUE(other);
   ASSERT_TRUE(eventually([&] { return held->lost().stop_requested(); }));
   EXPECT_EQ(held->loss(), Outcome::stale);
@@ -227,14 +227,15 @@ TEST(Held, MoveAssignmentReleasesTheOldHold) {
 TEST(Held, SeveralKeysAreRenewedAndLostTogether) {
   Engine engine;
   std::atomic<bool> notified = false;
-  const HeldResult held = engine.hold_all(
-      {.keys = {"a", {"s", Kind::semaphore, Mode::exclusive, 2, 2}}, .holder = "me", .ttl = 1500ms},
-      {}, [&](Outcome) { notified = true; });
+  const std::vector<KeyItem> keys{"a", semaphore("s", 2, 2)};
+  const HeldResult held = engine.hold({.keys = keys, .holder = "me", .ttl = 1500ms}, {},
+                                      [&](Outcome) { notified = true; });
   ASSERT_TRUE(held);
   EXPECT_EQ(held->keys(), (std::vector<std::string>{"a", "s"}));
   const Time granted_until = held->expires_at();
   ASSERT_TRUE(eventually([&] { return held->expires_at() > granted_until; }));
-  EXPECT_EQ(engine.hold_all({.keys = {"b", "a"}, .holder = "x", .ttl = 1s}).conflicts.size(), 1U);
+  const std::vector<KeyItem> others{"b", "a"};
+  EXPECT_EQ(engine.hold({.keys = others, .holder = "x", .ttl = 1s}).conflicts.size(), 1U);
   ASSERT_TRUE(engine.revoke({.key = "s", .kind = Kind::semaphore}));
   ASSERT_TRUE(eventually([&] { return notified.load(); }));
   EXPECT_TRUE(is_free(engine, "a")) << "the other key is released";
@@ -245,7 +246,7 @@ TEST(Held, DestroyedEngineIsALoss) {
   HeldResult held = engine->hold(request_for("k"));
   HeldResult late;
   std::jthread waiter([&] {
-    late = engine->hold({.key = "k", .holder = "late", .ttl = 60s, .wait = kDurationMax});
+    late = engine->hold({.keys = "k", .holder = "late", .ttl = 60s, .wait = kDurationMax});
   });
   ASSERT_TRUE(eventually([&] { return engine->stats().lock_waiters == 1; }));
   engine.reset();

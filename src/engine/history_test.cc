@@ -41,7 +41,7 @@ TEST_F(EngineHistoryTest, LatestEventsOfAllShardsComeFirst) {
   for (int i = 0; i < 500; ++i) {
     clock_.advance(1ns);
     const std::string key = "k" + std::to_string(i);
-    EXPECT_TRUE(engine.acquire({.key = key, .holder = "a", .ttl = 1h}));
+    EXPECT_TRUE(engine.acquire({.keys = key, .holder = "a", .ttl = 1h}));
     expected.insert(expected.begin(), key + " a");
   }
   expected.resize(100);
@@ -56,8 +56,8 @@ TEST_F(EngineHistoryTest, LatestEventsOfAllShardsComeFirst) {
 TEST_F(EngineHistoryTest, EventsOfOneInstantAreInOrder) {
   Engine engine(options());
   Batch batch(engine);
-  batch.acquire({.key = "k", .holder = "a", .ttl = 5s});
-  batch.acquire({.key = "k", .holder = "b", .ttl = 5s, .wait = 60s}, &null_listener_, 1);
+  batch.acquire({.keys = "k", .holder = "a", .ttl = 5s});
+  batch.acquire({.keys = "k", .holder = "b", .ttl = 5s, .wait = 60s}, &null_listener_, 1);
   clock_.advance(5s);
   engine.sweep();
   std::vector<Type> types;
@@ -68,11 +68,11 @@ TEST_F(EngineHistoryTest, EventsOfOneInstantAreInOrder) {
 TEST_F(EngineHistoryTest, FiltersSelectEvents) {
   Engine engine(options());
   Session session{.id = 17};
-  EXPECT_TRUE(engine.acquire({.key = "app/a", .holder = "ann", .ttl = 5s}));
+  EXPECT_TRUE(engine.acquire({.keys = "app/a", .holder = "ann", .ttl = 5s}));
   clock_.advance(1s);
   const Time later = clock_.now();
-  EXPECT_TRUE(engine.acquire({.key = "app/b", .holder = Holder(&session, 1), .ttl = 1h}));
-  EXPECT_TRUE(engine.acquire({.key = "web/c", .holder = "ann", .ttl = 1h}));
+  EXPECT_TRUE(engine.acquire({.keys = "app/b", .holder = Holder(&session, 1), .ttl = 1h}));
+  EXPECT_TRUE(engine.acquire({.keys = "web/c", .holder = "ann", .ttl = 1h}));
   clock_.advance(4s);
   engine.sweep();
   EXPECT_EQ(read(engine, {.key = "app/a"}), (Texts{"app/a ann", "app/a ann"}));
@@ -92,8 +92,8 @@ TEST_F(EngineHistoryTest, MaxKeysRejectionIsRecordedOnce) {
   EngineOptions few = options();
   few.keys_max = 1;
   Engine engine(few);
-  EXPECT_TRUE(engine.acquire({.key = "k", .holder = "a", .ttl = 1h}));
-  EXPECT_EQ(engine.acquire({.key = "l", .holder = "b", .ttl = 1h}).outcome, Outcome::max_keys);
+  EXPECT_TRUE(engine.acquire({.keys = "k", .holder = "a", .ttl = 1h}));
+  EXPECT_EQ(engine.acquire({.keys = "l", .holder = "b", .ttl = 1h}).outcome, Outcome::max_keys);
   std::vector<Outcome> why;
   engine.history({.type = Type::refused}, [&](const KeyEvent& e) { why.push_back(e.outcome); });
   EXPECT_EQ(why, std::vector<Outcome>{Outcome::max_keys});
@@ -105,7 +105,7 @@ TEST_F(EngineHistoryTest, ReturnsTheDurablePositionOfTheEvents) {
   kept.journal = &journal;
   Engine engine(kept);
   Batch batch(engine);
-  batch.acquire({.key = "k", .holder = "a", .ttl = 1h});
+  batch.acquire({.keys = "k", .holder = "a", .ttl = 1h});
   const Position granted = batch.commit();
   const Position position = engine.history({}, [](const KeyEvent&) {});
   EXPECT_EQ(position, granted);
@@ -115,7 +115,7 @@ TEST_F(EngineHistoryTest, ReturnsTheDurablePositionOfTheEvents) {
 
 TEST_F(EngineHistoryTest, IsOffByDefault) {
   Engine engine({.clock = &clock_, .sweeper = false});
-  EXPECT_TRUE(engine.acquire({.key = "k", .holder = "a", .ttl = 1h}));
+  EXPECT_TRUE(engine.acquire({.keys = "k", .holder = "a", .ttl = 1h}));
   EXPECT_EQ(read(engine), Texts{});
 }
 
@@ -125,9 +125,9 @@ TEST_F(EngineHistoryTest, AgesAreScannedInIntervalsAndGrowBetweenThem) {
   Engine engine(scanning);
   Batch batch(engine);
   EXPECT_EQ(engine.ages().oldest_hold.key, "");
-  batch.acquire({.key = "k", .holder = "a", .ttl = 1h});
+  batch.acquire({.keys = "k", .holder = "a", .ttl = 1h});
   clock_.advance(500ms);
-  batch.acquire({.key = "k", .holder = "b", .ttl = 5s, .wait = 1h}, &null_listener_, 1);
+  batch.acquire({.keys = "k", .holder = "b", .ttl = 5s, .wait = 1h}, &null_listener_, 1);
   EXPECT_EQ(engine.sweep(), clock_.now() + 1s);
   clock_.advance(300ms);
   engine.sweep();
@@ -156,7 +156,7 @@ TEST_F(EngineHistoryTest, ManyKeysAreScannedInSeveralIntervals) {
     Batch batch(engine);
     for (int i = 0; i < kKeys; ++i) {
       const std::string key = "k" + std::to_string(i);
-      batch.acquire({.key = key, .holder = "a", .ttl = 1h});
+      batch.acquire({.keys = key, .holder = "a", .ttl = 1h});
     }
   }
   const auto count_slow = [&] {

@@ -1,10 +1,10 @@
 #include "engine/hold_renewer.h"
 
 #include <algorithm>
+#include <bit>
 #include <chrono>
+#include <iterator>
 #include <utility>
-
-#include "lockd/batch.h"
 
 namespace lockd::detail {
 namespace {
@@ -16,16 +16,17 @@ constexpr Duration kRenewerPauseMax = 1s;
 constexpr Duration kDurabilityCheckInterval = 5ms;
 constexpr Duration kRetryDelay = 100ms;
 
-std::vector<std::string> keys_of(const std::vector<SetItem>& items) {
+std::vector<std::string> keys_of(const KeyItems& items) {
   std::vector<std::string> keys;
-  for (const SetItem& item : items) keys.emplace_back(item.key);
+  for (const KeyItem& item : items) keys.emplace_back(item.key);
   return keys;
 }
 
-// Makes the items refer to `keys`, which outlive the request.
-std::vector<SetItem> items_of(const std::vector<std::string>& keys, std::vector<SetItem> items) {
-  for (std::size_t i = 0; i < keys.size(); ++i) items[i].key = keys[i];
-  return items;
+// The items with views of `keys`, which outlive the request.
+std::vector<KeyItem> items_of(const std::vector<std::string>& keys, const KeyItems& items) {
+  std::vector<KeyItem> own(items.begin(), items.end());
+  for (std::size_t i = 0; i < keys.size(); ++i) own[i].key = keys[i];
+  return own;
 }
 
 // When a third of the lease has passed.
@@ -34,14 +35,10 @@ Time renewal_time(Time expires_at, Duration ttl) {
   return {expires_at.ns - std::min(expires_at.ns, left)};
 }
 
-bool is_not_held(Outcome outcome) {
-  return outcome == Outcome::expired || outcome == Outcome::stale || outcome == Outcome::not_holder;
-}
-
 }  // namespace
 
-KeptHold::KeptHold(std::shared_ptr<HoldRenewer> by, const std::vector<SetItem>& items,
-                   std::string_view holder, const Grant& granted, OnLost on_loss)
+KeptHold::KeptHold(std::shared_ptr<HoldRenewer> by, const KeyItems& items, std::string_view holder,
+                   const Grant& granted, OnLost on_loss)
     : renewer(std::move(by)),
       keys(keys_of(items)),
       items(items_of(keys, items)),
@@ -78,11 +75,10 @@ Outcome HoldRenewer::release(KeptHold& hold) {
   }
   // Released even if it is over, because a renewal that is not durable yet may be in force.
   const bool was_held = hold.certainty.end(clock_.now());
-  const ReleaseSetResult result = engine_.release_all(hold.id());
-  Outcome outcome = was_held ? result.outcome : Outcome::expired;
-  if (result && std::ranges::find(result.released, false) != result.released.end()) {
-    outcome = Outcome::expired;
-  }
+  const ReleaseResult result = engine_.release(hold.id());
+  const bool is_whole = std::popcount(result.released) == std::ssize(hold.keys);
+  const bool is_lost = !was_held || is_not_held(result.outcome) || (result && !is_whole);
+  const Outcome outcome = is_lost ? Outcome::expired : result.outcome;
   MutexLock lock(mutex_);
   hold.release = outcome;
   return outcome;
@@ -130,9 +126,9 @@ HoldRenewer::Holds HoldRenewer::settle_and_collect_due(Time now) {
 
 void HoldRenewer::renew(const Holds& due) {
   Batch batch(engine_);
-  std::vector<SetResult> answers;
+  std::vector<Answer> answers;
   answers.reserve(due.size());
-  for (const auto& hold : due) answers.push_back(batch.renew_all(hold->id(), hold->grant.ttl));
+  for (const auto& hold : due) answers.push_back(batch.renew(hold->id(), hold->grant.ttl));
   const Position position = batch.commit();
   MutexLock lock(mutex_);
   for (std::size_t i = 0; i < due.size(); ++i) {
@@ -141,10 +137,10 @@ void HoldRenewer::renew(const Holds& due) {
   }
 }
 
-void HoldRenewer::apply_answer(KeptHold& hold, const SetResult& answer, Position position) {
-  if (answer) {
-    hold.renewal = {position, answer->expires_at};
-    hold.renew_at = renewal_time(answer->expires_at, answer->ttl);
+void HoldRenewer::apply_answer(KeptHold& hold, const Answer& answer, Position position) {
+  if (answer.outcome == Outcome::ok) {
+    hold.renewal = {position, answer.grant.expires_at};
+    hold.renew_at = renewal_time(answer.grant.expires_at, answer.grant.ttl);
     settle(hold);
   } else if (is_not_held(answer.outcome)) {
     lose(hold, answer.outcome);
@@ -168,7 +164,7 @@ void HoldRenewer::lose(KeptHold& hold, Outcome how) {
 
 bool HoldRenewer::notify_one() {
   return losses_.notify_one([this](KeptHold& hold) {
-    Batch(engine_).release_all(hold.id());  // the keys of the hold that are still held
+    Batch(engine_).release(hold.id());  // the keys of the hold that are still held
     hold.lost.request_stop();
     if (hold.on_lost) hold.on_lost(*loss_of(hold));
   });

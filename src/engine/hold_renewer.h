@@ -16,6 +16,7 @@
 #include "base/loss_notifier.h"
 #include "base/mutex.h"
 #include "engine/sweeper.h"
+#include "lockd/batch.h"
 #include "lockd/clock.h"
 #include "lockd/engine.h"
 #include "lockd/held.h"
@@ -26,15 +27,15 @@ class HoldRenewer;
 
 // One grant, shared by its owner (a Held) and the renewer.
 struct KeptHold {
-  KeptHold(std::shared_ptr<HoldRenewer> by, const std::vector<SetItem>& items,
-           std::string_view holder, const Grant& granted, OnLost on_loss);
+  KeptHold(std::shared_ptr<HoldRenewer> by, const KeyItems& items, std::string_view holder,
+           const Grant& granted, OnLost on_loss);
 
-  SetId id() const { return {.keys = items, .holder = holder, .fence = grant.fence}; }
+  HoldId id() const { return {.keys = items, .holder = holder, .fence = grant.fence}; }
 
   // Constant.
   const std::shared_ptr<HoldRenewer> renewer;
   const std::vector<std::string> keys;
-  const std::vector<SetItem> items;  // views into `keys`
+  const std::vector<KeyItem> items;  // views into `keys`
   const std::string holder;
   const Grant grant;
   const OnLost on_lost;
@@ -77,7 +78,7 @@ class HoldRenewer {
   Time turn() EXCLUDES(mutex_);
   Holds settle_and_collect_due(Time now) EXCLUDES(mutex_);
   void renew(const Holds& due) EXCLUDES(mutex_);
-  void apply_answer(KeptHold& hold, const SetResult& answer, Position position) REQUIRES(mutex_);
+  void apply_answer(KeptHold& hold, const Answer& answer, Position position) REQUIRES(mutex_);
   void settle(KeptHold& hold) REQUIRES(mutex_);
   // Precondition: holds_ contains the hold.
   void lose(KeptHold& hold, Outcome how) REQUIRES(mutex_);

@@ -25,21 +25,22 @@ class KeySetTest : public ::testing::Test {
  protected:
   EngineOptions options() { return {.clock = &clock_, .sweeper = false, .hash_seed = 1}; }
 
-  Answer ask(std::vector<SetItem> keys, const char* holder, Duration wait = 0s,
+  Answer ask(const std::vector<KeyItem>& keys, const char* holder, Duration wait = 0s,
              std::uint64_t id = 0) {
     conflicts_.clear();
     Batch batch(*engine_);
-    return batch.acquire_all({.keys = std::move(keys), .holder = holder, .ttl = 30s, .wait = wait},
-                             &listener_, id, &conflicts_);
+    return batch.acquire({.keys = keys, .holder = holder, .ttl = 30s, .wait = wait}, &listener_, id,
+                         &conflicts_);
   }
   Answer ask_one(const char* key, const char* holder, Duration wait = 0s, std::uint64_t id = 0,
                  Mode mode = Mode::exclusive) {
     Batch batch(*engine_);
-    return batch.acquire({.key = key, .holder = holder, .ttl = 30s, .wait = wait, .mode = mode},
-                         &listener_, id);
+    return batch.acquire(
+        {.keys = KeyItem(key, Kind::lock, mode), .holder = holder, .ttl = 30s, .wait = wait},
+        &listener_, id);
   }
   Outcome release(const char* key, const char* holder, Fence fence) {
-    return engine_->release({.key = key, .holder = holder, .fence = fence});
+    return engine_->release({.keys = key, .holder = holder, .fence = fence}).outcome;
   }
   void pass(Duration time) {
     clock_.advance(time);
@@ -60,13 +61,13 @@ class KeySetTest : public ::testing::Test {
 
   ManualClock clock_;
   WaitRecorder listener_{Listener::Delivery::at_commit};
-  std::vector<SetConflict> conflicts_;
+  std::vector<Conflict> conflicts_;
   std::optional<Engine> engine_{std::in_place, options()};
 };
 
 TEST_F(KeySetTest, RepeatedRequestReturnsTheShortestLease) {
   const Fence fence = ask({"a", "b"}, "cart").grant.fence;
-  EXPECT_TRUE(engine_->renew({.key = "a", .holder = "cart", .fence = fence}, 90s));
+  EXPECT_TRUE(engine_->renew({.keys = "a", .holder = "cart", .fence = fence}, 90s));
   const Answer again = ask({"a", "b"}, "cart");
   ASSERT_EQ(again.outcome, Outcome::ok);
   EXPECT_EQ(again.grant.ttl, 30s);
@@ -89,7 +90,7 @@ TEST_F(KeySetTest, CancelledSetDoesNotBlockLaterWaiters) {
 TEST_F(KeySetTest, SetHasOneTo64DifferentKeys) {
   std::vector<std::string> names;
   for (int i = 0; i < 65; ++i) names.push_back("k" + std::to_string(i));
-  std::vector<SetItem> keys(names.begin(), names.end());
+  std::vector<KeyItem> keys(names.begin(), names.end());
   EXPECT_EQ(ask(keys, "cart").outcome, Outcome::invalid_set);
   keys.pop_back();
   EXPECT_EQ(ask(keys, "cart").outcome, Outcome::ok);
@@ -137,8 +138,8 @@ TEST_F(KeySetTest, ConflictWithOwnSharedHoldNamesTheRequester) {
   EXPECT_EQ(ask({{"page", Kind::lock, Mode::shared}, "b"}, "cart").outcome, Outcome::held);
   ASSERT_EQ(conflicts_.size(), 1u);
   EXPECT_TRUE(conflicts_[0].own);
-  EXPECT_EQ(conflicts_[0].conflict.holder, "cart");
-  EXPECT_EQ(conflicts_[0].conflict.holders, 3u);
+  EXPECT_EQ(conflicts_[0].holder, "cart");
+  EXPECT_EQ(conflicts_[0].holders, 3u);
 }
 
 // The holder has all keys, but in another mode.
@@ -157,21 +158,23 @@ TEST_F(KeySetTest, QueuedTwiceInDifferentModesIsAMismatch) {
 
 TEST_F(KeySetTest, RenewsAllOrNoneAndReleasesHeldKeys) {
   const Fence fence = ask({"a", "b", "c"}, "cart").grant.fence;
-  const SetId all{{"a", "b", "c"}, "cart", fence};
+  const std::vector<KeyItem> keys{"a", "b", "c"};
+  const HoldId all{keys, "cart", fence};
   clock_.advance(10s);
-  const SetResult renewed = engine_->renew_all(all, 60s);
+  const AcquireResult renewed = engine_->renew(all, 60s);
   ASSERT_TRUE(renewed);
   EXPECT_EQ(renewed->ttl, 60s);
   EXPECT_EQ(engine_->status(Kind::lock, "c")->holds[0].remaining, 60s);
   release("b", "cart", fence);
-  const SetResult refused = engine_->renew_all(all, 90s);
+  const AcquireResult refused = engine_->renew(all, 90s);
   EXPECT_EQ(refused.outcome, Outcome::expired);
   ASSERT_EQ(refused.conflicts.size(), 1u);
   EXPECT_EQ(refused.conflicts[0].item, 1u);
   EXPECT_EQ(engine_->status(Kind::lock, "a")->holds[0].remaining, 60s);
-  const ReleaseSetResult released = engine_->release_all(all);
+  const ReleaseResult released = engine_->release(all);
   ASSERT_TRUE(released);
-  EXPECT_EQ(released.released, (std::vector<bool>{true, false, true}));
+  EXPECT_EQ(released.released, 0b101u);
+  EXPECT_FALSE(released.has_released(1));
   EXPECT_EQ(holders("a") + holders("c"), 0u);
 }
 
@@ -213,7 +216,7 @@ TEST_F(KeySetTest, TryAtAFullQueueIsHeldOrMaxWaiters) {
 // One key's limit rejects the set; the other keys are neither held nor created.
 TEST_F(KeySetTest, IdleSemaphoreThatKeepsItsLimitRejectsTheSet) {
   const auto pool = [](std::uint32_t limit) {
-    return SetItem("pool", Kind::semaphore, Mode::exclusive, limit);
+    return KeyItem("pool", Kind::semaphore, Mode::exclusive, limit);
   };
   for (const bool keeps : {false, true}) {
     EngineOptions keeping = options();
@@ -221,15 +224,16 @@ TEST_F(KeySetTest, IdleSemaphoreThatKeepsItsLimitRejectsTheSet) {
     engine_.emplace(keeping);
     const Answer first = ask({"a", pool(3)}, "cart");
     ASSERT_EQ(first.outcome, Outcome::ok);
-    ASSERT_TRUE(engine_->release_all(
-        {.keys = {"a", pool(3)}, .holder = "cart", .fence = first.grant.fence}));
+    ASSERT_TRUE(engine_->release({.keys = std::vector<KeyItem>{"a", pool(3)},
+                                  .holder = "cart",
+                                  .fence = first.grant.fence}));
     const Outcome mismatch = keeps ? Outcome::limit_mismatch : Outcome::ok;
     EXPECT_EQ(ask({"b", pool(5)}, "other").outcome, mismatch);
     EXPECT_EQ(ask({"c", pool(5)}, "third", 60s, keeps).outcome, mismatch);
     if (!keeps) continue;
     ASSERT_EQ(conflicts_.size(), 1u);
     EXPECT_EQ(conflicts_[0].item, 1u);
-    EXPECT_EQ(conflicts_[0].conflict.limit, 3u);
+    EXPECT_EQ(conflicts_[0].limit, 3u);
     EXPECT_EQ(engine_->stats().keys, 2u);
     EXPECT_EQ(ask({"b", pool(3)}, "other").outcome, Outcome::ok);
     pass(31s);   // the lease expires
@@ -263,21 +267,21 @@ TEST_F(KeySetTest, CloseGrantsNothingToLaterWaiters) {
 
 TEST_F(KeySetTest, BlocksUntilGranted) {
   engine_.emplace();
-  const GrantResult held = engine_->acquire({.key = "a", .holder = "x", .ttl = 60s});
+  const AcquireResult held = engine_->acquire({.keys = "a", .holder = "x", .ttl = 60s});
   std::thread other([&] {
     std::this_thread::sleep_for(20ms);
-    engine_->release({.key = "a", .holder = "x", .fence = held->fence});
+    engine_->release({.keys = "a", .holder = "x", .fence = held->fence});
   });
-  const SetResult set =
-      engine_->acquire_all({.keys = {"a", "b"}, .holder = "cart", .ttl = 60s, .wait = 60s});
+  const AcquireResult set = engine_->acquire(
+      {.keys = std::vector<KeyItem>{"a", "b"}, .holder = "cart", .ttl = 60s, .wait = 60s});
   other.join();
   ASSERT_TRUE(set);
   EXPECT_GT(set->fence, held->fence);
-  const SetResult late =
-      engine_->acquire_all({.keys = {"b", "c"}, .holder = "late", .ttl = 60s, .wait = 5ms});
+  const AcquireResult late = engine_->acquire(
+      {.keys = std::vector<KeyItem>{"b", "c"}, .holder = "late", .ttl = 60s, .wait = 5ms});
   EXPECT_EQ(late.outcome, Outcome::timeout);
   ASSERT_EQ(late.conflicts.size(), 1u);
-  EXPECT_EQ(late.conflicts[0].conflict.holder, "cart");
+  EXPECT_EQ(late.conflicts[0].holder, "cart");
 }
 
 // Sets often share two keys. Acquiring the keys one by one in the given order would soon deadlock.
@@ -293,15 +297,15 @@ TEST_F(KeySetTest, OverlappingSetsDoNotDeadlock) {
     for (int round = 0; round < 400; ++round) {
       std::ranges::shuffle(names, random);
       const std::size_t size = 1 + random() % 4;
-      const std::vector<SetItem> keys(names.begin(), names.begin() + static_cast<int>(size));
-      const SetResult set =
-          engine_->acquire_all({.keys = keys, .holder = name, .ttl = 60s, .wait = 60s});
+      const std::vector<KeyItem> keys(names.begin(), names.begin() + static_cast<int>(size));
+      const AcquireResult set =
+          engine_->acquire({.keys = keys, .holder = name, .ttl = 60s, .wait = 60s});
       if (!set) broken = true;
       for (std::size_t i = 0; i < size; ++i) {
         if (inside.at(names[i])++ != 0) broken = true;
       }
       for (std::size_t i = 0; i < size; ++i) --inside.at(names[i]);
-      if (!engine_->release_all({keys, name, set->fence})) broken = true;
+      if (!engine_->release({keys, name, set->fence})) broken = true;
     }
   };
   std::vector<std::jthread> threads;
@@ -314,7 +318,7 @@ TEST_F(KeySetTest, OverlappingSetsDoNotDeadlock) {
 // order of their addresses; the earlier sets make that differ from the order of queueing.
 TEST_F(KeySetTest, EndedSetIsNoDeadlock) {
   const std::vector<std::string> keys{"k0", "k1", "k2", "k3", "k4", "k5", "k6", "k7"};
-  std::vector<SetItem> all{"common"};
+  std::vector<KeyItem> all{"common"};
   std::vector<Answer> former;
   ask_one("common", "x");
   for (const std::string& key : keys) {
@@ -345,7 +349,7 @@ TEST_F(KeySetTest, SetIsAppendedAsOne) {
   engine_.emplace(EngineOptions{.clock = &clock_, .journal = &journal, .sweeper = false});
   const Answer set = ask({"a", "b", "c"}, "cart");
   EXPECT_EQ(journal.sizes, (std::vector<std::size_t>{3}));
-  Batch(*engine_).release_all({{"a", "b", "c"}, "cart", set.grant.fence});
+  Batch(*engine_).release({std::vector<KeyItem>{"a", "b", "c"}, "cart", set.grant.fence});
   EXPECT_EQ(journal.sizes, (std::vector<std::size_t>{3, 3}));
   engine_.reset();
 }

@@ -42,12 +42,12 @@ class ListenerTest : public ::testing::Test {
     return {.clock = &clock_, .journal = journal, .sweeper = false};
   }
   static HoldId acquire(Batch& batch, std::string_view key) {
-    const Answer answer = batch.acquire({.key = key, .holder = "a", .ttl = 30s});
-    return {.key = key, .holder = "a", .fence = answer.grant.fence};
+    const Answer answer = batch.acquire({.keys = key, .holder = "a", .ttl = 30s});
+    return {.keys = key, .holder = "a", .fence = answer.grant.fence};
   }
   static void wait_for(Batch& batch, std::string_view key, Listener& listener,
                        std::string_view holder = "b") {
-    const AcquireRequest request{.key = key, .holder = holder, .ttl = 30s, .wait = 10s};
+    const AcquireRequest request{.keys = key, .holder = holder, .ttl = 30s, .wait = 10s};
     EXPECT_EQ(batch.acquire(request, &listener).outcome, Outcome::queued);
   }
 
@@ -57,7 +57,8 @@ class ListenerTest : public ::testing::Test {
 TEST_F(ListenerTest, MayMakeNonBlockingCalls) {
   Engine engine(options());
   CallingListener listener([&](const WaitResult& s) {
-    EXPECT_EQ(engine.release({.key = "k", .holder = "b", .fence = s.grant.fence}), Outcome::ok);
+    EXPECT_EQ(engine.release({.keys = "k", .holder = "b", .fence = s.grant.fence}).outcome,
+              Outcome::ok);
   });
   Batch batch(engine);
   const HoldId held = acquire(batch, "k");
@@ -102,7 +103,7 @@ TEST_F(ListenerTest, MayUseABatchOnTheJournalsThread) {
   ForgetfulJournal journal(Sync::by_hand);
   Engine engine(options(&journal));
   CallingListener releases([&](const WaitResult& s) {
-    Batch(engine).release({.key = "k", .holder = "b", .fence = s.grant.fence});
+    Batch(engine).release({.keys = "k", .holder = "b", .fence = s.grant.fence});
   });
   CallingListener next;
   Batch batch(engine);

@@ -20,7 +20,7 @@ using namespace std::chrono_literals;
 class ListingTest : public ::testing::Test {
  protected:
   void hold(Engine& engine, const std::string& key, Kind kind = Kind::lock) {
-    EXPECT_TRUE(engine.acquire({.key = key, .holder = "a", .ttl = 30s, .kind = kind}));
+    EXPECT_TRUE(engine.acquire({.keys = KeyItem(key, kind), .holder = "a", .ttl = 30s}));
   }
 
   ManualClock clock_;
@@ -66,11 +66,11 @@ TEST_F(ListingTest, CreatedAndForgottenKeysDoNotDisturbAListing) {
     cursor = again;
     for (int i = 0; piece < 20 && i < 500; ++i) {
       const std::string key = "crowd" + std::to_string(crowd.size());
-      crowd.emplace_back(key, engine.acquire({.key = key, .holder = "a", .ttl = 30s})->fence);
+      crowd.emplace_back(key, engine.acquire({.keys = key, .holder = "a", .ttl = 30s})->fence);
     }
     if (piece != 30) continue;
     for (const auto& [key, fence] : crowd) {
-      EXPECT_EQ(engine.release({.key = key, .holder = "a", .fence = fence}), Outcome::ok);
+      EXPECT_EQ(engine.release({.keys = key, .holder = "a", .fence = fence}).outcome, Outcome::ok);
     }
     clock_.advance(1ns);
     engine.sweep();
@@ -106,7 +106,7 @@ TEST_F(ListingTest, ReturnsTheDurablePositionOfTheListing) {
   ForgetfulJournal journal(ForgetfulJournal::Sync::by_hand);
   Engine engine({.clock = &clock_, .journal = &journal, .sweeper = false});
   Batch batch(engine);
-  batch.acquire({.key = "k", .holder = "a", .ttl = 30s});
+  batch.acquire({.keys = "k", .holder = "a", .ttl = 30s});
   const Position granted = batch.commit();
   ListCursor cursor;
   EXPECT_EQ(engine.list_some(cursor, 10, see_), granted);
@@ -119,11 +119,11 @@ TEST_F(ListingTest, StatusShowsHoldsAndWaiters) {
   Engine engine({.clock = &clock_, .sweeper = false});
   EXPECT_FALSE(engine.status(Kind::lock, "k"));
   EXPECT_FALSE(engine.status(Kind::lock, ""));
-  const auto grant = engine.acquire({.key = "k", .holder = "a", .ttl = 30s});
+  const auto grant = engine.acquire({.keys = "k", .holder = "a", .ttl = 30s});
   EXPECT_FALSE(engine.status(Kind::semaphore, "k"));
   Batch batch(engine);
   Session session{.id = 7};
-  batch.acquire({.key = "k", .holder = {&session, 1}, .ttl = 5s, .wait = 60s}, &null_listener_);
+  batch.acquire({.keys = "k", .holder = {&session, 1}, .ttl = 5s, .wait = 60s}, &null_listener_);
   clock_.advance(10s);
 
   StatusResult status = engine.status(Kind::lock, "k");
@@ -156,7 +156,7 @@ TEST_F(ListingTest, LongQueueIsListedUpToTheLimit) {
   Batch batch(engine);
   hold(engine, "k");
   for (std::uint64_t id = 1; id <= 100'000; ++id) {
-    batch.acquire({.key = "k", .holder = "b", .ttl = 30s, .wait = 60s}, &null_listener_, id);
+    batch.acquire({.keys = "k", .holder = "b", .ttl = 30s, .wait = 60s}, &null_listener_, id);
   }
   EXPECT_EQ(engine.status(Kind::lock, "k", SIZE_MAX)->queue.size(), kEntriesMax);
   const StatusResult status = engine.status(Kind::lock, "k", 16);
@@ -178,8 +178,8 @@ TEST_F(ListingTest, NoDurationIsNegative) {
   Fence fence = 0;
   {
     Engine engine({.clock = &clock_, .journal = &journal, .sweeper = false});
-    fence = engine.acquire({.key = "k", .holder = "a", .ttl = 5s})->fence;
-    EXPECT_TRUE(engine.renew({.key = "k", .holder = "a", .fence = fence}, 60s));
+    fence = engine.acquire({.keys = "k", .holder = "a", .ttl = 5s})->fence;
+    EXPECT_TRUE(engine.renew({.keys = "k", .holder = "a", .fence = fence}, 60s));
   }
   ForgetfulJournal recovered(journal);
   Engine engine({.clock = &clock_, .journal = &recovered, .sweeper = false});
@@ -195,8 +195,8 @@ TEST_F(ListingTest, ShowsTheIdentityOfHoldersAndWaiters) {
               .client = std::make_shared<const ClientIdentity>(
                   ClientIdentity{"ann@build-7:4711", "10.0.0.7:51234", "deploy"})};
   Batch batch(engine);
-  batch.acquire({.key = "k", .holder = Holder(&ann, 1), .ttl = 30s});
-  batch.acquire({.key = "k", .holder = "bob", .ttl = 30s, .wait = 9s, .note = "backup"},
+  batch.acquire({.keys = "k", .holder = Holder(&ann, 1), .ttl = 30s});
+  batch.acquire({.keys = "k", .holder = "bob", .ttl = 30s, .wait = 9s, .note = "backup"},
                 &null_listener_);
   const std::optional<KeyStatus> status = batch.status(Kind::lock, "k");
   EXPECT_EQ(status->holds.at(0).client, ann.client);
@@ -212,7 +212,7 @@ TEST_F(ListingTest, LastToExpireIsTheHoldWhoseLeaseEndsLast) {
   Batch batch(engine);
   EXPECT_FALSE(batch.last_to_expire(Kind::lock, "k"));
   for (const auto& [holder, ttl] : {std::pair("a", 20s), {"b", 30s}, {"c", 10s}}) {
-    batch.acquire({.key = "k", .holder = holder, .ttl = ttl, .mode = Mode::shared});
+    batch.acquire({.keys = shared("k"), .holder = holder, .ttl = ttl});
   }
   clock_.advance(1s);
   const auto last = batch.last_to_expire(Kind::lock, "k");

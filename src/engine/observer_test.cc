@@ -56,13 +56,13 @@ class ObserverTest : public ::testing::Test {
 
 TEST_F(ObserverTest, GetsCommonEventsOnlyWhileObserving) {
   Engine engine({.clock = &clock_, .observer = &notes_, .sweeper = false});
-  EXPECT_TRUE(engine.acquire({.key = "k", .holder = "a", .ttl = 5s}));
+  EXPECT_TRUE(engine.acquire({.keys = "k", .holder = "a", .ttl = 5s}));
   EXPECT_EQ(notes_.take(), Expected{});
   notes_.observe(true);
-  EXPECT_TRUE(engine.acquire({.key = "k2", .holder = "a", .ttl = 5s}));
+  EXPECT_TRUE(engine.acquire({.keys = "k2", .holder = "a", .ttl = 5s}));
   EXPECT_EQ(notes_.take(), (Expected{{Type::granted, "k2", "a", 0}}));
   notes_.observe(false);
-  EXPECT_TRUE(engine.acquire({.key = "k3", .holder = "a", .ttl = 5s}));
+  EXPECT_TRUE(engine.acquire({.keys = "k3", .holder = "a", .ttl = 5s}));
   EXPECT_EQ(notes_.take(), Expected{});
 }
 
@@ -71,9 +71,9 @@ TEST_F(ObserverTest, GetsEventsOfTheSweeperAndOfClose) {
   {
     Engine engine({.clock = &clock_, .observer = &notes_, .sweeper = false});
     Batch batch(engine);
-    batch.acquire({.key = "k", .holder = "a", .ttl = 5s});
-    batch.acquire({.key = "k", .holder = "b", .ttl = 30s, .wait = 60s}, &null_listener_, 1);
-    batch.acquire({.key = "k", .holder = "c", .ttl = 30s, .wait = 60s}, &null_listener_, 2);
+    batch.acquire({.keys = "k", .holder = "a", .ttl = 5s});
+    batch.acquire({.keys = "k", .holder = "b", .ttl = 30s, .wait = 60s}, &null_listener_, 1);
+    batch.acquire({.keys = "k", .holder = "c", .ttl = 30s, .wait = 60s}, &null_listener_, 2);
     notes_.take();
     clock_.advance(5s);
     engine.sweep();
@@ -89,14 +89,14 @@ TEST_F(ObserverTest, GetsThePositionOfEachEvent) {
   Engine engine({.clock = &clock_, .journal = &journal, .observer = &notes_, .sweeper = false});
   notes_.observe(true);
   Batch batch(engine);
-  const Answer held = batch.acquire({.key = "k", .holder = "a", .ttl = 30s});
+  const Answer held = batch.acquire({.keys = "k", .holder = "a", .ttl = 30s});
   const Position granted = batch.commit();
   EXPECT_EQ(notes_.take(), (Expected{{Type::granted, "k", "a", granted}}));
   EXPECT_FALSE(engine.is_durable(granted));
   // Queueing appends nothing and depends on the grant.
-  batch.acquire({.key = "k", .holder = "b", .ttl = 30s, .wait = 60s}, &null_listener_, 1);
+  batch.acquire({.keys = "k", .holder = "b", .ttl = 30s, .wait = 60s}, &null_listener_, 1);
   EXPECT_EQ(notes_.take(), (Expected{{Type::queued, "k", "b", granted}}));
-  batch.release({.key = "k", .holder = "a", .fence = held.grant.fence});
+  batch.release({.keys = "k", .holder = "a", .fence = held.grant.fence});
   const Position released = batch.commit();
   EXPECT_GT(released, granted);
   EXPECT_EQ(notes_.take(),
@@ -109,10 +109,10 @@ TEST_F(ObserverTest, StatsAreSummedOverTheShards) {
   Batch batch(engine);
   for (int i = 0; i < 100; ++i) {
     const std::string key = "k" + std::to_string(i);
-    const Answer held = batch.acquire({.key = key, .holder = "a", .ttl = 30s});
-    batch.acquire({.key = key, .holder = "b", .ttl = 30s, .wait = 60s}, &null_listener_);
+    const Answer held = batch.acquire({.keys = key, .holder = "a", .ttl = 30s});
+    batch.acquire({.keys = key, .holder = "b", .ttl = 30s, .wait = 60s}, &null_listener_);
     clock_.advance(1ms);
-    if (i % 2 == 0) batch.release({.key = key, .holder = "a", .fence = held.grant.fence});
+    if (i % 2 == 0) batch.release({.keys = key, .holder = "a", .fence = held.grant.fence});
   }
   const Stats stats = engine.stats();
   EXPECT_EQ(stats.grants, 150u);
@@ -129,17 +129,17 @@ TEST_F(ObserverTest, StatsAreSummedOverTheShards) {
 // Retries within the engine are not counted.
 TEST_F(ObserverTest, RejectionsAreCountedOncePerRequest) {
   Engine engine({.keys_max = 1, .waiters_max = 1});
-  const auto held = engine.acquire({.key = "k", .holder = "a", .ttl = 30s});
-  EXPECT_EQ(engine.acquire({.key = "x", .holder = "a", .ttl = 30s}).outcome, Outcome::max_keys);
-  EXPECT_EQ(engine.acquire({.key = "k", .holder = "b", .ttl = 30s}).outcome, Outcome::held);
-  EXPECT_EQ(engine.acquire({.key = "k", .holder = "b", .ttl = 30s, .wait = 1us}).outcome,
+  const auto held = engine.acquire({.keys = "k", .holder = "a", .ttl = 30s});
+  EXPECT_EQ(engine.acquire({.keys = "x", .holder = "a", .ttl = 30s}).outcome, Outcome::max_keys);
+  EXPECT_EQ(engine.acquire({.keys = "k", .holder = "b", .ttl = 30s}).outcome, Outcome::held);
+  EXPECT_EQ(engine.acquire({.keys = "k", .holder = "b", .ttl = 30s, .wait = 1us}).outcome,
             Outcome::timeout);
   Stats stats = engine.stats();
   EXPECT_EQ(stats.refusals.max_keys, 1u);
   EXPECT_EQ(stats.refusals.held, 1u) << "a timeout is no rejection";
   EXPECT_EQ(stats.timeouts, 1u);
-  engine.release({.key = "k", .holder = "a", .fence = held->fence});
-  EXPECT_TRUE(engine.acquire({.key = "x", .holder = "a", .ttl = 30s})) << "replaces the idle key";
+  engine.release({.keys = "k", .holder = "a", .fence = held->fence});
+  EXPECT_TRUE(engine.acquire({.keys = "x", .holder = "a", .ttl = 30s})) << "replaces the idle key";
   stats = engine.stats();
   EXPECT_EQ(stats.refusals.max_keys, 1u);
   EXPECT_EQ(stats.keys, 1u);
@@ -147,8 +147,8 @@ TEST_F(ObserverTest, RejectionsAreCountedOncePerRequest) {
 
 TEST_F(ObserverTest, GetsRareEventsAlways) {
   Engine engine({.clock = &clock_, .observer = &notes_, .sweeper = false});
-  EXPECT_TRUE(engine.acquire({.key = "k", .holder = "a", .ttl = 5s}));
-  const GrantResult grant = engine.acquire({.key = "l", .holder = "a", .ttl = 50s});
+  EXPECT_TRUE(engine.acquire({.keys = "k", .holder = "a", .ttl = 5s}));
+  const AcquireResult grant = engine.acquire({.keys = "l", .holder = "a", .ttl = 50s});
   EXPECT_TRUE(engine.revoke({.key = "l", .fence = grant->fence}));
   clock_.advance(5s);
   engine.sweep();

@@ -58,14 +58,14 @@ class SweepTest : public ::testing::Test {
       std::string key = "k" + std::to_string(next_++);
       Session session{.id = next_};
       Batch batch(engine_);
-      batch.acquire({.key = key, .holder = {&session, 1}, .ttl = ttl});
+      batch.acquire({.keys = key, .holder = {&session, 1}, .ttl = ttl});
       if (session.shards == std::uint64_t{1} << shard) return key;
       batch.end_session(session);
     }
   }
   void acquire_with_waiter(std::uint32_t shard, Duration ttl) {
     const std::string key = acquire_in(shard, ttl);
-    const AcquireRequest next{.key = key, .holder = "next", .ttl = 1h, .wait = 1h};
+    const AcquireRequest next{.keys = key, .holder = "next", .ttl = 1h, .wait = 1h};
     EXPECT_EQ(Batch(engine_).acquire(next, &progress_).outcome, Outcome::queued);
   }
   void acquire_many(std::uint32_t shard, std::uint64_t size, Duration ttl) {

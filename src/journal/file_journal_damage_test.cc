@@ -40,9 +40,9 @@ TEST_F(FileJournalTest, FilesThatAreTakenAwayMakeItFail) {
     for (const Duration interval : {Duration::zero(), Duration(10s)}) {
       log_.clear();
       start(interval);
-      ASSERT_TRUE(engine_->acquire({.key = "k", .holder = "a", .ttl = 600s}));
+      ASSERT_TRUE(engine_->acquire({.keys = "k", .holder = "a", .ttl = 600s}));
       ways[i]();
-      EXPECT_EQ(engine_->acquire({.key = "l", .holder = "a", .ttl = 600s}).outcome,
+      EXPECT_EQ(engine_->acquire({.keys = "l", .holder = "a", .ttl = 600s}).outcome,
                 Outcome::storage)
           << i;
       EXPECT_EQ(engine_->journal_state(), Journal::State::failed);
@@ -59,7 +59,7 @@ TEST_F(FileJournalTest, AnotherWorkingDirectoryIsOfNoConcern) {
   std::filesystem::current_path(temporary_.path());
   start({.directory = "journal"});
   std::filesystem::current_path("/");
-  EXPECT_TRUE(engine_->acquire({.key = "k", .holder = "a", .ttl = 600s}));
+  EXPECT_TRUE(engine_->acquire({.keys = "k", .holder = "a", .ttl = 600s}));
   std::filesystem::current_path(before);
 }
 

@@ -23,11 +23,11 @@ TEST_F(FileJournalTest, WithAnIntervalNothingWaitsForTheDisk) {
   const auto begun = std::chrono::steady_clock::now();
   Fence last = 0;
   for (int i = 0; i < 1000; ++i) {
-    last = engine_->acquire({.key = "k" + std::to_string(i), .holder = "a", .ttl = 600s})->fence;
+    last = engine_->acquire({.keys = "k" + std::to_string(i), .holder = "a", .ttl = 600s})->fence;
   }
   EXPECT_LT(std::chrono::steady_clock::now() - begun, kSoon);
   start();  // a stop syncs
-  EXPECT_EQ(engine_->acquire({.key = "k999", .holder = "b", .ttl = 1s}).outcome, Outcome::held);
+  EXPECT_EQ(engine_->acquire({.keys = "k999", .holder = "b", .ttl = 1s}).outcome, Outcome::held);
   EXPECT_EQ(engine_->fence("k999")->fence, last);
 }
 
@@ -49,11 +49,12 @@ TEST_F(FileJournalTest, AccountsAreWrittenWhileEverybodyWorks) {
         for (int k = 0; k < 8; ++k) {
           const std::string key = std::to_string(t) + "/" + std::to_string(random() % 300);
           if (const auto found = held[t].find(key); found != held[t].end()) {
-            ASSERT_EQ(batch.release({.key = key, .holder = holder, .fence = found->second}),
-                      Outcome::ok);
+            ASSERT_EQ(
+                batch.release({.keys = key, .holder = holder, .fence = found->second}).outcome,
+                Outcome::ok);
             held[t].erase(found);
           } else {
-            const Answer answer = batch.acquire({.key = key, .holder = holder, .ttl = 3600s});
+            const Answer answer = batch.acquire({.keys = key, .holder = holder, .ttl = 3600s});
             ASSERT_EQ(answer.outcome, Outcome::ok);
             held[t][key] = answer.grant.fence;
           }
@@ -85,9 +86,9 @@ TEST_F(FileJournalTest, AMillionLeasesComeBack) {
   {
     Batch batch(*engine_);
     for (int i = 0; i < kLeases; ++i) {
-      ASSERT_EQ(
-          batch.acquire({.key = "stone-" + std::to_string(i), .holder = "a", .ttl = 3600s}).outcome,
-          Outcome::ok);
+      ASSERT_EQ(batch.acquire({.keys = "stone-" + std::to_string(i), .holder = "a", .ttl = 3600s})
+                    .outcome,
+                Outcome::ok);
       if (i % 1000 == 999) engine_->wait_durable(batch.commit());
     }
   }
@@ -100,7 +101,7 @@ TEST_F(FileJournalTest, AMillionLeasesComeBack) {
   std::size_t found = 0;
   engine_->list([&](const KeyStatus& key) { found += key.holders; });
   EXPECT_EQ(found, static_cast<std::size_t>(kLeases));
-  EXPECT_EQ(engine_->acquire({.key = "stone-4711", .holder = "b", .ttl = 1s}).outcome,
+  EXPECT_EQ(engine_->acquire({.keys = "stone-4711", .holder = "b", .ttl = 1s}).outcome,
             Outcome::held);
 }
 

@@ -25,7 +25,7 @@ using namespace std::chrono_literals;
 
 TEST_F(FileJournalTest, TheFirstFenceOfANewJournalIsOne) {
   start();
-  EXPECT_EQ(engine_->acquire({.key = "k", .holder = "a", .ttl = 30s})->fence, 1U);
+  EXPECT_EQ(engine_->acquire({.keys = "k", .holder = "a", .ttl = 30s})->fence, 1U);
 }
 
 // Of the journal itself first, and then of a snapshot of it.
@@ -35,10 +35,10 @@ TEST_F(FileJournalTest, WhoHeldItIsKnownAfterARestart) {
               .client = std::make_shared<const ClientIdentity>(
                   ClientIdentity{"ann@build-7:4711", "10.0.0.7:51234", "deploy"})};
   Batch batch(*engine_);
-  batch.acquire({.key = "k", .holder = Holder(&ann, 0xfeed), .ttl = 600s});
+  batch.acquire({.keys = "k", .holder = Holder(&ann, 0xfeed), .ttl = 600s});
   engine_->wait_durable(batch.commit());
   ASSERT_TRUE(engine_->acquire(
-      {.key = "l", .holder = "bob", .ttl = 600s, .note = "backup", .peer = "10.0.0.9:1"}));
+      {.keys = "l", .holder = "bob", .ttl = 600s, .note = "backup", .peer = "10.0.0.9:1"}));
   for (int run = 0; run < 2; ++run) {
     start();
     const HoldStatus by_session = engine_->status(Kind::lock, "k")->holds.at(0);
@@ -52,47 +52,49 @@ TEST_F(FileJournalTest, WhoHeldItIsKnownAfterARestart) {
 
 TEST_F(FileJournalTest, WhatWasHeldIsHeldAndItsOwnerRenewsAndReleases) {
   start();
-  const auto kept = engine_->acquire({.key = "kept", .holder = "a", .ttl = 600s});
-  const auto gone = engine_->acquire({.key = "gone", .holder = "a", .ttl = 600s});
+  const auto kept = engine_->acquire({.keys = "kept", .holder = "a", .ttl = 600s});
+  const auto gone = engine_->acquire({.keys = "gone", .holder = "a", .ttl = 600s});
   ASSERT_TRUE(kept);
   Session session{.id = 7};
   Batch batch(*engine_);
   const Answer secret =
-      batch.acquire({.key = "secret", .holder = Holder(&session, 0xfeed), .ttl = 600s});
+      batch.acquire({.keys = "secret", .holder = Holder(&session, 0xfeed), .ttl = 600s});
   engine_->wait_durable(batch.commit());
-  const auto pooled = engine_->acquire(
-      {.key = "pool", .holder = "a", .ttl = 600s, .kind = Kind::semaphore, .limit = 2});
-  ASSERT_EQ(engine_->release({.key = "gone", .holder = "a", .fence = gone->fence}), Outcome::ok);
+  const auto pooled = engine_->acquire({.keys = semaphore("pool", 2), .holder = "a", .ttl = 600s});
+  ASSERT_EQ(engine_->release({.keys = "gone", .holder = "a", .fence = gone->fence}).outcome,
+            Outcome::ok);
 
   for (const std::uint32_t shards : {4U, 64U}) {
     start(Duration::zero(), shards);
-    const auto refused = engine_->acquire({.key = "kept", .holder = "b", .ttl = 1s});
+    const auto refused = engine_->acquire({.keys = "kept", .holder = "b", .ttl = 1s});
     EXPECT_EQ(refused.outcome, Outcome::held);
-    EXPECT_EQ(refused.conflict.holder, "a");
-    EXPECT_EQ(refused.conflict.fence, kept->fence);
-    EXPECT_LE(refused.conflict.expires_at, engine_->now() + 600s);
-    EXPECT_GT(refused.conflict.expires_at, engine_->now());
+    EXPECT_EQ(refused.conflicts.at(0).holder, "a");
+    EXPECT_EQ(refused.conflicts.at(0).fence, kept->fence);
+    EXPECT_LE(refused.conflicts.at(0).expires_at, engine_->now() + 600s);
+    EXPECT_GT(refused.conflicts.at(0).expires_at, engine_->now());
     EXPECT_FALSE(engine_->fence("gone")->held) << "released stays released";
-    EXPECT_TRUE(engine_->renew({.key = "kept", .holder = "a", .fence = kept->fence}));
+    EXPECT_TRUE(engine_->renew({.keys = "kept", .holder = "a", .fence = kept->fence}));
     EXPECT_TRUE(engine_->renew(
-        {.key = "secret", .holder = Holder::of_secret(0xfeed), .fence = secret.grant.fence}));
-    EXPECT_EQ(
-        engine_
-            ->acquire(
-                {.key = "pool", .holder = "b", .ttl = 1s, .kind = Kind::semaphore, .limit = 3})
-            .outcome,
-        Outcome::limit_mismatch);
+        {.keys = "secret", .holder = Holder::of_secret(0xfeed), .fence = secret.grant.fence}));
+    EXPECT_EQ(engine_->acquire({.keys = semaphore("pool", 3), .holder = "b", .ttl = 1s}).outcome,
+              Outcome::limit_mismatch);
   }
-  EXPECT_EQ(engine_->release({.key = "kept", .holder = "a", .fence = kept->fence}), Outcome::ok);
-  EXPECT_EQ(
-      engine_->release(
-          {.key = "secret", .holder = Holder::of_secret(0xfeed), .fence = secret.grant.fence}),
-      Outcome::ok);
-  EXPECT_EQ(engine_->release(
-                {.key = "pool", .holder = "a", .fence = pooled->fence, .kind = Kind::semaphore}),
+  EXPECT_EQ(engine_->release({.keys = "kept", .holder = "a", .fence = kept->fence}).outcome,
             Outcome::ok);
+  EXPECT_EQ(
+      engine_
+          ->release(
+              {.keys = "secret", .holder = Holder::of_secret(0xfeed), .fence = secret.grant.fence})
+          .outcome,
+      Outcome::ok);
+  EXPECT_EQ(
+      engine_
+          ->release(
+              {.keys = KeyItem("pool", Kind::semaphore), .holder = "a", .fence = pooled->fence})
+          .outcome,
+      Outcome::ok);
   start();
-  EXPECT_TRUE(engine_->acquire({.key = "kept", .holder = "b", .ttl = 1s}));
+  EXPECT_TRUE(engine_->acquire({.keys = "kept", .holder = "b", .ttl = 1s}));
 }
 
 // Else leases would end early after a restart, by as much as the two differ.
@@ -142,7 +144,7 @@ bool run_in_time_namespace(std::chrono::seconds ahead, const std::function<int()
 TEST_F(FileJournalTest, ATimeNamespaceMovesNoLease) {
   if (kSanitized) GTEST_SKIP() << "threads after a fork";
   start();
-  ASSERT_TRUE(engine_->acquire({.key = "k", .holder = "owner", .ttl = 600s}));
+  ASSERT_TRUE(engine_->acquire({.keys = "k", .holder = "owner", .ttl = 600s}));
   Time last = engine_->now();
   for (const auto ahead : {100'000s, -100s, 300s}) {
     stop();
@@ -150,7 +152,7 @@ TEST_F(FileJournalTest, ATimeNamespaceMovesNoLease) {
     const auto inside = [&] {
       start();
       const bool held =
-          engine_->acquire({.key = "k", .holder = "thief", .ttl = 1s}).outcome == Outcome::held;
+          engine_->acquire({.keys = "k", .holder = "thief", .ttl = 1s}).outcome == Outcome::held;
       const Duration passed = engine_->now() - last;
       stop();
       return held && passed >= 0s && passed < 100s ? 0 : 1;
@@ -158,7 +160,7 @@ TEST_F(FileJournalTest, ATimeNamespaceMovesNoLease) {
     if (!run_in_time_namespace(ahead, inside, &status)) GTEST_SKIP() << "no time namespaces here";
     EXPECT_EQ(status, 0) << ahead.count();
     start();
-    EXPECT_EQ(engine_->acquire({.key = "k", .holder = "thief", .ttl = 1s}).outcome, Outcome::held);
+    EXPECT_EQ(engine_->acquire({.keys = "k", .holder = "thief", .ttl = 1s}).outcome, Outcome::held);
     EXPECT_GE(engine_->now(), last);
     EXPECT_LT(engine_->now() - last, 100s);
     last = engine_->now();

@@ -90,7 +90,7 @@ class OperatedCluster : public testing::Test {
 
   void hold(Node& node, const std::string& key) {
     Batch batch(node.engine);
-    ASSERT_EQ(batch.acquire({.key = key, .holder = "h", .ttl = 600s}, nullptr, 0).outcome,
+    ASSERT_EQ(batch.acquire({.keys = key, .holder = "h", .ttl = 600s}, nullptr, 0).outcome,
               Outcome::ok);
     const Position told = batch.commit();
     ASSERT_TRUE(run_until({&node}, [&] { return node.journal.durable() >= told; }));

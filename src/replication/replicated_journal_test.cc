@@ -425,7 +425,7 @@ TEST_F(ReplicatedJournalTest, AFarEtcdIsTalkedToAsANearOneIs) {
   for (int i = 0; i < 10; ++i) {
     const Time asked = etcd_.now();
     const std::string key = std::to_string(i);
-    EXPECT_EQ(batch.acquire({.key = key, .holder = "h", .ttl = 600s}, nullptr, 0).outcome,
+    EXPECT_EQ(batch.acquire({.keys = key, .holder = "h", .ttl = 600s}, nullptr, 0).outcome,
               Outcome::ok);
     const Position told = batch.commit();
     EXPECT_TRUE(run_until([&] { return journal_.durable() >= told; }, 10s));
@@ -457,12 +457,12 @@ TEST_F(ReplicatedJournalTest, WhoIsStoppedWhenItWasJustElectedLeavesNoLeadersKey
 TEST_F(ReplicatedJournalTest, RenewalsWhileEtcdIsAwayDoNotPileUpForEver) {
   ASSERT_TRUE(run_until([this] { return is_leading(); }));
   Batch batch(engine_);
-  const Answer granted = batch.acquire({.key = "k", .holder = "h", .ttl = 600s}, nullptr, 0);
+  const Answer granted = batch.acquire({.keys = "k", .holder = "h", .ttl = 600s}, nullptr, 0);
   ASSERT_EQ(granted.outcome, Outcome::ok);
   etcd_.fail_until(etcd_.now() + 1h);
   int renewed = 0;
   while (journal_.over().empty() && renewed < 10'000) {
-    const HoldId hold{.key = "k", .holder = "h", .fence = granted.grant.fence};
+    const HoldId hold{.keys = "k", .holder = "h", .fence = granted.grant.fence};
     renewed += batch.renew(hold, 600s).outcome == Outcome::ok;
     batch.commit();
     run_for(1ms);

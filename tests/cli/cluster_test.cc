@@ -241,7 +241,7 @@ TEST(LockctlCluster, TokensAreReleasedAtTheLeader) {
   FakeCluster cluster(3);
   cluster.lead(2);
   client::Client client({.cluster = cluster.addresses()});
-  auto lock = client.acquire({.key = "k", .lease = std::chrono::seconds(600)});
+  auto lock = client.acquire({.keys = "k", .lease = std::chrono::seconds(600)});
   ASSERT_TRUE(lock);
   const std::string list = list_of(cluster);
   EXPECT_EQ(lockctl({"renew", "k", lock->token(), "--ttl", "60", "--cluster", list}).status, 0);
@@ -256,7 +256,7 @@ TEST(LockctlCluster, TokensAreRenewedAgainWhenTheAnswerIsLost) {
     return "cut";
   });
   client::Client client({.cluster = cluster.addresses()});
-  const auto lock = client.acquire({.key = "k", .lease = std::chrono::seconds(600)});
+  const auto lock = client.acquire({.keys = "k", .lease = std::chrono::seconds(600)});
   ASSERT_TRUE(lock);
   const Finished renewed =
       lockctl({"renew", "k", lock->token(), "--ttl", "60", "--cluster", list_of(cluster)});

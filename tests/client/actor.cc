@@ -37,7 +37,7 @@ void say(const std::string& line) {
 int hold(Client& client) {
   std::atomic<Outcome> told = Outcome::ok;
   auto lock =
-      client.acquire({.key = "k", .wait = 60s, .lease = 5s, .on_lost = [&](const Status& how) {
+      client.acquire({.keys = "k", .wait = 60s, .lease = 5s, .on_lost = [&](const Status& how) {
                         told = how.outcome;
                       }});
   if (!lock) return 1;
@@ -58,7 +58,7 @@ int hold(Client& client) {
 // One update of the store: read, think, write. It asks whether it still holds the lock, as
 // everybody should, and is stopped right after it has heard yes, as anybody may be.
 bool update(Client& client, FencedStore& store, bool is_stopped) {
-  const auto lock = client.acquire({.key = "k", .wait = 600s, .lease = 1s});
+  const auto lock = client.acquire({.keys = "k", .wait = 600s, .lease = 1s});
   if (!lock) return false;
   const auto value = store.read(lock->fence());
   if (!value || !lock->is_held()) return false;

@@ -29,14 +29,14 @@ ClientOptions options_of(std::vector<Address> cluster) {
 }
 
 HeldLock acquire_for(Client& client, std::chrono::seconds lease) {
-  auto lock = client.acquire({.key = "k", .lease = lease});
+  auto lock = client.acquire({.keys = "k", .lease = lease});
   EXPECT_TRUE(lock) << describe(lock);
   return std::move(*lock);
 }
 
 TEST(Cluster, ThatCannotBeIsInvalid) {
   Client client({.cluster = {{"a", 1}, {"a", 1}}});
-  EXPECT_EQ(client.acquire({.key = "k"}).outcome, Outcome::invalid);
+  EXPECT_EQ(client.acquire({.keys = "k"}).outcome, Outcome::invalid);
   EXPECT_EQ(client.server_of("k"), (Address{"a", 1}));
 }
 

@@ -66,15 +66,16 @@ ClientOptions client_options(const json::object& job) {
 
 // `key` outlives it.
 LockRequest request_of(const json::object& step, std::string_view key) {
-  LockRequest request{.key = key, .wait = wait_of(step)};
-  if (const auto lease = number(step, "lease_s")) request.lease = seconds(*lease);
+  KeyItem item(key);
   if (const auto limit = number(step, "limit")) {
-    request.kind = Kind::semaphore;
-    request.limit = static_cast<std::uint32_t>(*limit);
+    item.kind = Kind::semaphore;
+    item.limit = static_cast<std::uint32_t>(*limit);
   }
-  request.permits = static_cast<std::uint32_t>(number(step, "permits").value_or(1));
+  item.permits = static_cast<std::uint32_t>(number(step, "permits").value_or(1));
   const json::value* const shared = member(step, "shared");
-  if (shared != nullptr && shared->as_bool()) request.mode = Mode::shared;
+  if (shared != nullptr && shared->as_bool()) item.mode = Mode::shared;
+  LockRequest request{.keys = item, .wait = wait_of(step)};
+  if (const auto lease = number(step, "lease_s")) request.lease = seconds(*lease);
   return request;
 }
 
@@ -240,9 +241,10 @@ class Steps {
 
   json::object acquire_all(const json::object& step, std::stop_token stop) {
     const auto keys = json::value_to<std::vector<std::string>>(step.at("keys"));
-    SetRequest request{.keys = {keys.begin(), keys.end()}, .wait = wait_of(step)};
+    const std::vector<KeyItem> items(keys.begin(), keys.end());
+    LockRequest request{.keys = items, .wait = wait_of(step)};
     if (const auto lease = number(step, "lease_s")) request.lease = seconds(*lease);
-    return keep(step, client_.acquire_all(request, std::move(stop)));
+    return keep(step, client_.acquire(request, std::move(stop)));
   }
 
   json::object enqueue(const json::object& step, std::stop_token stop) {

@@ -47,7 +47,7 @@ inline ClientOptions options_for(const LyingServer& server) {
 }
 
 inline HeldLock acquire(Client& client, Told& told) {
-  auto acquired = client.acquire({.key = "k", .on_lost = told.callback()});
+  auto acquired = client.acquire({.keys = "k", .on_lost = told.callback()});
   EXPECT_TRUE(acquired) << describe(acquired);
   return std::move(*acquired);
 }

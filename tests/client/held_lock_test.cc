@@ -50,7 +50,7 @@ TEST(HeldLock, IsReleasedByItsDestructor) {
   Client client(server.client_options());
   Fence first = 0;
   {
-    const HeldLock lock = acquire(client, {.key = "my-job", .lease = 600s});
+    const HeldLock lock = acquire(client, {.keys = "my-job", .lease = 600s});
     first = lock.fence();
     EXPECT_TRUE(lock.is_held());
     EXPECT_EQ(lock.key(), "my-job");
@@ -58,24 +58,24 @@ TEST(HeldLock, IsReleasedByItsDestructor) {
     EXPECT_EQ(lock.token().size(), 32u);
     EXPECT_GT(lock.expires_at(), BootClock::now());
     EXPECT_EQ(lock.loss(), std::nullopt);
-    EXPECT_EQ(client.acquire({.key = "my-job"}).outcome, Outcome::timeout);
+    EXPECT_EQ(client.acquire({.keys = "my-job"}).outcome, Outcome::timeout);
   }
-  const HeldLock again = acquire(client, {.key = "my-job"});
+  const HeldLock again = acquire(client, {.keys = "my-job"});
   EXPECT_GT(again.fence(), first);
 }
 
 TEST(HeldLock, MovesAsAValue) {
   const TestServer server;
   Client client(server.client_options());
-  HeldLock a = acquire(client, {.key = "a"});
-  HeldLock b = acquire(client, {.key = "b"});
+  HeldLock a = acquire(client, {.keys = "a"});
+  HeldLock b = acquire(client, {.keys = "b"});
   HeldLock moved = std::move(a);
   EXPECT_FALSE(a.is_held());  // NOLINT: it says so
   EXPECT_EQ(a.key(), "");
   EXPECT_EQ(a.release().outcome, Outcome::refused);
   b = std::move(moved);
   EXPECT_EQ(b.key(), "a");
-  EXPECT_TRUE(client.acquire({.key = "b"})) << "what it held before was released";
+  EXPECT_TRUE(client.acquire({.keys = "b"})) << "what it held before was released";
   EXPECT_TRUE(b.release());
   EXPECT_TRUE(b.release()) << "as the first time";
   EXPECT_FALSE(b.is_held());
@@ -88,7 +88,7 @@ TEST(HeldLock, OutlivesItsLeaseByRenewal) {
   Client client(server.client_options());
   std::atomic<int> lost = 0;
   const HeldLock lock =
-      acquire(client, {.key = "k", .lease = kLease, .on_lost = [&](const Status&) { ++lost; }});
+      acquire(client, {.keys = "k", .lease = kLease, .on_lost = [&](const Status&) { ++lost; }});
   const auto until = lock.expires_at() + kLease / 2;
   auto last = lock.expires_at();
   while (BootClock::now() < until) {
@@ -97,7 +97,7 @@ TEST(HeldLock, OutlivesItsLeaseByRenewal) {
     last = lock.expires_at();
     std::this_thread::sleep_for(10ms);
   }
-  EXPECT_EQ(client.acquire({.key = "k"}).outcome, Outcome::timeout);
+  EXPECT_EQ(client.acquire({.keys = "k"}).outcome, Outcome::timeout);
   EXPECT_EQ(lost, 0);
 }
 
@@ -105,8 +105,9 @@ TEST(HeldLock, IsLostWhenSomebodyElseReleasesIt) {
   const TestServer server;
   Client client(server.client_options());
   std::atomic<Outcome> lost = Outcome::ok;
-  HeldLock lock = acquire(
-      client, {.key = "k", .lease = kLease, .on_lost = [&](const Status& s) { lost = s.outcome; }});
+  HeldLock lock = acquire(client, {.keys = "k", .lease = kLease, .on_lost = [&](const Status& s) {
+                                     lost = s.outcome;
+                                   }});
   std::atomic<bool> stopped = false;
   const std::stop_callback on_stop(lock.lost(), [&] { stopped = true; });
   ASSERT_TRUE(server.open().release({.key = "k", .token = lock.token()}));
@@ -123,7 +124,7 @@ TEST(HeldLock, MayBeDestroyedByTheCallbackTheClientToo) {
   auto client = std::make_unique<Client>(server.client_options());
   std::optional<HeldLock> lock;
   std::atomic<bool> told = false;
-  lock = acquire(*client, {.key = "k", .lease = kLease, .on_lost = [&](const Status&) {
+  lock = acquire(*client, {.keys = "k", .lease = kLease, .on_lost = [&](const Status&) {
                              lock.reset();
                              told = true;
                            }});
@@ -138,7 +139,7 @@ TEST(HeldLock, OutlivesTheClient) {
   HeldLock lock;
   {
     Client client(server.client_options());
-    lock = acquire(client, {.key = "k", .lease = kLease});
+    lock = acquire(client, {.keys = "k", .lease = kLease});
   }
   const auto first = lock.expires_at();
   EXPECT_TRUE(eventually([&] { return lock.expires_at() > first; }));
@@ -152,7 +153,7 @@ TEST(HeldLock, ManyAreKeptWhenFewDescriptorsMayBeOpen) {
   Client client(server.client_options());
   std::vector<HeldLock> locks;
   for (int i = 0; i < kHeld; ++i) {
-    locks.push_back(acquire(client, {.key = "k" + std::to_string(i), .lease = kLease}));
+    locks.push_back(acquire(client, {.keys = "k" + std::to_string(i), .lease = kLease}));
   }
   for (const rlim_t limit : {rlim_t{kHeld + 10}, rlim_t{10}}) {
     const DescriptorLimit lowered(limit);
@@ -174,7 +175,7 @@ TEST(HeldLock, ThreadsThatShareAClientExcludeEachOther) {
   for (int i = 0; i < 4; ++i) {
     threads.emplace_back([&] {
       for (int round = 0; round < 50; ++round) {
-        const HeldLock lock = acquire(client, {.key = "k", .wait = 60s, .lease = 60s});
+        const HeldLock lock = acquire(client, {.keys = "k", .wait = 60s, .lease = 60s});
         EXPECT_EQ(++inside, 1);
         EXPECT_TRUE(lock.is_held());
         --inside;
@@ -186,14 +187,14 @@ TEST(HeldLock, ThreadsThatShareAClientExcludeEachOther) {
 TEST(HeldLock, APlaceInLineIsAwaitedOrGivenUp) {
   const TestServer server;
   Client client(server.client_options());
-  auto first = client.enqueue({.key = "k", .lease = 600s});
+  auto first = client.enqueue({.keys = "k", .lease = 600s});
   ASSERT_TRUE(first) << describe(first);
   EXPECT_TRUE(first->is_granted());
-  auto second = client.enqueue({.key = "k"});
+  auto second = client.enqueue({.keys = "k"});
   ASSERT_TRUE(second);
   EXPECT_FALSE(second->is_granted());
   {
-    const auto third = client.enqueue({.key = "k"});
+    const auto third = client.enqueue({.keys = "k"});
     ASSERT_TRUE(third);
   }
   // The server sees later that it has gone.
@@ -209,18 +210,18 @@ TEST(HeldLock, APlaceInLineIsAwaitedOrGivenUp) {
     EXPECT_GT(next->fence(), lock->fence());
   }
   {
-    const auto granted = client.enqueue({.key = "k", .lease = 600s});
+    const auto granted = client.enqueue({.keys = "k", .lease = 600s});
     ASSERT_TRUE(granted && granted->is_granted()) << "the third is gone";
   }
-  EXPECT_TRUE(client.acquire({.key = "k", .wait = 60s})) << "and so is the one after it";
+  EXPECT_TRUE(client.acquire({.keys = "k", .wait = 60s})) << "and so is the one after it";
 }
 
 TEST(HeldLock, AGrantThatNobodyAwaitedInTimeIsNone) {
   const TestServer server;
   Client client(server.client_options());
-  auto place = client.enqueue({.key = "k", .lease = 1s});
+  auto place = client.enqueue({.keys = "k", .lease = 1s});
   ASSERT_TRUE(place);
-  const HeldLock next = acquire(client, {.key = "k", .wait = 60s});
+  const HeldLock next = acquire(client, {.keys = "k", .wait = 60s});
   EXPECT_EQ(place->wait(0s).outcome, Outcome::lease_expired);
   EXPECT_TRUE(next.is_held());
 }
@@ -230,7 +231,7 @@ TEST(HeldLock, KeysAreSpreadOverTheServers) {
   ClientOptions options = servers[0].client_options();
   options.servers = {servers[0].address(), servers[1].address(), servers[2].address()};
   Client client(options);
-  const HeldLock lock = acquire(client, {.key = "clé-日本"});
+  const HeldLock lock = acquire(client, {.keys = "clé-日本"});
   for (std::size_t i = 0; i < 3; ++i) {
     const auto stats = servers[i].open().stats();
     EXPECT_EQ(stats->find("clé-日本") != std::string::npos, i == 2) << i << ": " << *stats;
@@ -242,11 +243,12 @@ TEST(HeldLock, KeysAreSpreadOverTheServers) {
 
 TEST(HeldLock, InvalidRequestsAreSentNowhere) {
   Client client({.servers = {{"no-such-host.invalid"}}});
-  EXPECT_EQ(client.acquire({.key = ""}).outcome, Outcome::invalid);
-  EXPECT_EQ(client.acquire({.key = "k", .wait = -1ns}).outcome, Outcome::invalid);
-  EXPECT_EQ(client.acquire({.key = "k", .lease = 0s}).outcome, Outcome::invalid);
-  EXPECT_EQ(client.enqueue({.key = "k", .limit = 2}).outcome, Outcome::invalid);
-  EXPECT_EQ(client.acquire({.key = "k"}).outcome, Outcome::unreachable);
+  EXPECT_EQ(client.acquire({.keys = ""}).outcome, Outcome::invalid);
+  EXPECT_EQ(client.acquire({.keys = "k", .wait = -1ns}).outcome, Outcome::invalid);
+  EXPECT_EQ(client.acquire({.keys = "k", .lease = 0s}).outcome, Outcome::invalid);
+  EXPECT_EQ(client.enqueue({.keys = KeyItem("k", Kind::lock, Mode::exclusive, 2, 1)}).outcome,
+            Outcome::invalid);
+  EXPECT_EQ(client.acquire({.keys = "k"}).outcome, Outcome::unreachable);
 }
 
 }  // namespace

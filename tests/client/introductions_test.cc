@@ -152,7 +152,7 @@ TEST(Losses, ThatAreSaidWithTheGrantEndItOneWayOrTheOther) {
   Client client(options_for(server));
   for (int i = 0; i < 20; ++i) {
     Told told;
-    auto lock = client.acquire({.key = "k", .wait = 60s, .on_lost = told.callback()});
+    auto lock = client.acquire({.keys = "k", .wait = 60s, .on_lost = told.callback()});
     if (!lock) {
       EXPECT_EQ(lock.outcome, Outcome::lease_expired) << describe(lock);
     } else {

@@ -41,7 +41,7 @@ TEST(Naming, IsShownOfConnectionsAndOfWhatTheyHold) {
   options.connect.name = "ann@build-7";
   options.connect.note = "deploy";
   Client client(options);
-  const auto lock = client.acquire({.key = "k", .lease = 600s});
+  const auto lock = client.acquire({.keys = "k", .lease = 600s});
   ASSERT_TRUE(lock) << describe(lock);
   const std::string keys = told(onlooker, {.method = "GET", .path = "/v1/locks"});
   EXPECT_TRUE(contains(keys, R"("client":"ann@build-7")")) << keys;
@@ -53,7 +53,7 @@ TEST(Naming, ALockThatAnAdminEndsIsLostAtOnce) {
   Client client(server.client_options());
   std::atomic<bool> is_told = false;
   const auto lock = client.acquire(
-      {.key = "k", .lease = 3600s, .on_lost = [&](const Status&) { is_told = true; }});
+      {.keys = "k", .lease = 3600s, .on_lost = [&](const Status&) { is_told = true; }});
   ASSERT_TRUE(lock) << describe(lock);
   Connection admin = server.open();
   force(admin);
@@ -62,13 +62,13 @@ TEST(Naming, ALockThatAnAdminEndsIsLostAtOnce) {
   EXPECT_TRUE(lock->lost().stop_requested());
   EXPECT_EQ(lock->loss()->outcome, Outcome::lost);
   EXPECT_EQ(lock->loss()->detail, "an admin has ended it");
-  EXPECT_TRUE(client.acquire({.key = "k"})) << "it is free";
+  EXPECT_TRUE(client.acquire({.keys = "k"})) << "it is free";
 }
 
 TEST(Naming, APlaceWhoseGrantAnAdminEndsIsNotHandedOut) {
   const TestServer server;
   Client client(server.client_options());
-  auto place = client.enqueue({.key = "k", .lease = 3600s});
+  auto place = client.enqueue({.keys = "k", .lease = 3600s});
   ASSERT_TRUE(place) << describe(place);
   ASSERT_TRUE(place->is_granted());
   Connection admin = server.open();
@@ -92,7 +92,7 @@ TEST(Naming, IsSaidAgainAfterARestart) {
   ClientOptions options = server->client_options();
   options.connect.name = "ann@build-7";
   Client client(options);
-  const auto lock = client.acquire({.key = "k", .lease = 20s});
+  const auto lock = client.acquire({.keys = "k", .lease = 20s});
   ASSERT_TRUE(lock) << describe(lock);
   const auto before = lock->expires_at();
   settings.port = server->port();

@@ -8,9 +8,8 @@
 namespace lockd::client {
 namespace {
 
-const LockRequest kShared{.key = "k", .wait = 3600s, .lease = 30s, .mode = Mode::shared};
-const LockRequest kFour{
-    .key = "k", .wait = 3600s, .lease = 30s, .kind = Kind::semaphore, .limit = 8, .permits = 4};
+const LockRequest kShared{.keys = shared("k"), .wait = 3600s, .lease = 30s};
+const LockRequest kFour{.keys = semaphore("k", 8, 4), .wait = 3600s, .lease = 30s};
 
 // One that closes after an error, as servers did and do, and one that goes on.
 TEST(OldServers, ThatDoNotKnowTheWordsAreToldFromThoseThatStop) {
@@ -31,7 +30,7 @@ TEST(OldServers, ThatDoNotKnowTheWordsAreToldFromThoseThatStop) {
     EXPECT_EQ(client.acquire(tried).detail, "the server is too old for shared locks");
     EXPECT_EQ(client.enqueue(kShared).detail, "the server is too old for shared locks");
     EXPECT_EQ(client.enqueue(kFour).outcome, Outcome::unsupported);
-    EXPECT_TRUE(client.acquire({.key = "k", .wait = 3600s, .lease = 30s})) << "an old word";
+    EXPECT_TRUE(client.acquire({.keys = "k", .wait = 3600s, .lease = 30s})) << "an old word";
   }
 }
 
@@ -63,7 +62,9 @@ TEST(OldServers, ThatKnowNoSetsSaySo) {
       while (peer.read_request()) peer.send(answer);
     });
     Client client(options_for(server));
-    EXPECT_EQ(client.acquire_all({.keys = {"a", "b"}}).outcome, Outcome::unsupported) << answer;
+    EXPECT_EQ(client.acquire({.keys = std::vector<KeyItem>{"a", "b"}}).outcome,
+              Outcome::unsupported)
+        << answer;
   }
 }
 

@@ -28,7 +28,7 @@ struct Scene {
     server.emplace(options);
     client.emplace(server->client_options());
     auto acquired =
-        client->acquire({.key = "k", .lease = kLongLease, .on_lost = [this](const Status& s) {
+        client->acquire({.keys = "k", .lease = kLongLease, .on_lost = [this](const Status& s) {
                            lost = s.outcome;
                          }});
     EXPECT_TRUE(acquired) << describe(acquired);
@@ -57,7 +57,7 @@ struct WaitingScene : Scene {
   void restart_behind_a_waiter(const Options& options) {
     waiter = std::thread([this] {
       Client other(server_options);
-      LockRequest request{.key = "k", .wait = 120s};
+      LockRequest request{.keys = "k", .wait = 120s};
       request.on_interrupted = [this](const Status&) { interrupted = true; };
       got = other.acquire(request);
     });
@@ -106,11 +106,11 @@ TEST(Restart, AWaitThatEndsBeforeTheServerIsBackSaysThatItStopped) {
   ClientOptions impatient = server->client_options();
   impatient.release_timeout = 100ms;  // at the end there is nobody to release it
   Client client(impatient);
-  const auto held = client.acquire({.key = "k", .lease = kLongLease});
+  const auto held = client.acquire({.keys = "k", .lease = kLongLease});
   Result<HeldLock> got;
   std::thread waiter([&] {
     Client other(server->client_options());
-    got = other.acquire({.key = "k", .wait = 3s});
+    got = other.acquire({.keys = "k", .wait = 3s});
   });
   ASSERT_TRUE(eventually(
       [&] { return server->open().stats()->find("\"waiters\":1") != std::string::npos; }));
@@ -134,7 +134,7 @@ TEST(Restart, AReleaseWaitsForAServerThatRestarts) {
   const Status released = scene.lock.release();
   later.join();
   EXPECT_EQ(released.outcome, Outcome::ok) << describe(released);
-  EXPECT_TRUE(scene.client->acquire({.key = "k"}));
+  EXPECT_TRUE(scene.client->acquire({.keys = "k"}));
 }
 
 }  // namespace

@@ -18,14 +18,14 @@ namespace {
 
 using namespace std::chrono_literals;
 
-HeldLock take_all(Client& client, const SetRequest& request) {
-  auto held = client.acquire_all(request);
+HeldLock take_all(Client& client, const LockRequest& request) {
+  auto held = client.acquire(request);
   EXPECT_TRUE(held) << describe(held);
   return std::move(*held);
 }
 
 bool is_free(Client& client, std::string_view key) {
-  return client.acquire({.key = key}).outcome == Outcome::ok;
+  return client.acquire({.keys = key}).outcome == Outcome::ok;
 }
 
 // Whether so many keys that are held have one waiter each.
@@ -51,14 +51,14 @@ void revoke(const TestServer& server, const std::string& key) {
 TEST(ClientSets, AreHeldWholeOrNotAtAll) {
   const TestServer server;
   Client client(server.client_options());
-  HeldLock held = take_all(client, {.keys = {"a", "b"}, .lease = 600s});
+  HeldLock held = take_all(client, {.keys = std::vector<KeyItem>{"a", "b"}, .lease = 600s});
   EXPECT_EQ(held.keys(), (std::vector<std::string>{"a", "b"}));
   EXPECT_EQ(held.key(), "a");
   EXPECT_EQ(held.lease(), 600s);
   EXPECT_TRUE(held.is_held());
   EXPECT_FALSE(is_free(client, "a"));
   EXPECT_FALSE(is_free(client, "b"));
-  const auto refused = client.acquire_all({.keys = {"c", "b"}});
+  const auto refused = client.acquire({.keys = std::vector<KeyItem>{"c", "b"}});
   EXPECT_EQ(refused.outcome, Outcome::timeout);
   EXPECT_EQ(refused.detail.find("b is held by "), 0U) << refused.detail;
   EXPECT_TRUE(is_free(client, "c"));
@@ -71,21 +71,13 @@ TEST(ClientSets, AreHeldWholeOrNotAtAll) {
 TEST(ClientSets, MixLocksAndSemaphores) {
   const TestServer server;
   Client client(server.client_options());
-  const HeldLock held =
-      take_all(client, {.keys = {"room",
-                                 {"prices", Kind::lock, Mode::shared},
-                                 {"cores", Kind::semaphore, Mode::exclusive, 8, 4}}});
+  const std::vector<KeyItem> keys{"room", shared("prices"), semaphore("cores", 8, 4)};
+  const HeldLock held = take_all(client, {.keys = keys});
   EXPECT_FALSE(is_free(client, "room"));
-  EXPECT_TRUE(client.acquire({.key = "prices", .mode = Mode::shared}));
+  EXPECT_TRUE(client.acquire({.keys = shared("prices")}));
   EXPECT_FALSE(is_free(client, "prices"));
   const auto cores = [&](std::uint32_t permits) {
-    return client
-        .acquire({.key = "cores",
-                  .lease = 600s,
-                  .kind = Kind::semaphore,
-                  .limit = 8,
-                  .permits = permits})
-        .outcome;
+    return client.acquire({.keys = semaphore("cores", 8, permits), .lease = 600s}).outcome;
   };
   EXPECT_EQ(cores(5), Outcome::timeout);
   EXPECT_EQ(cores(4), Outcome::ok);
@@ -94,19 +86,19 @@ TEST(ClientSets, MixLocksAndSemaphores) {
 TEST(ClientSets, OfOneClientExcludeEachOther) {
   const TestServer server;
   Client client(server.client_options());
-  const HeldLock held = take_all(client, {.keys = {"a", "b"}});
-  EXPECT_EQ(client.acquire_all({.keys = {"a", "b"}}).outcome, Outcome::timeout);
+  const HeldLock held = take_all(client, {.keys = std::vector<KeyItem>{"a", "b"}});
+  EXPECT_EQ(client.acquire({.keys = std::vector<KeyItem>{"a", "b"}}).outcome, Outcome::timeout);
 }
 
 TEST(ClientSets, WaitUntilAllAreFree) {
   const TestServer server;
   Client client(server.client_options());
-  auto first = client.acquire({.key = "a", .lease = 600s});
-  auto second = client.acquire({.key = "b", .lease = 600s});
+  auto first = client.acquire({.keys = "a", .lease = 600s});
+  auto second = client.acquire({.keys = "b", .lease = 600s});
   std::atomic<bool> is_done = false;
   Result<HeldLock> got;
   std::jthread waiter([&] {
-    got = client.acquire_all({.keys = {"a", "b"}, .wait = 120s});
+    got = client.acquire({.keys = std::vector<KeyItem>{"a", "b"}, .wait = 120s});
     is_done = true;
   });
   ASSERT_TRUE(eventually([&] { return has_waiters(server, 2); }));
@@ -123,7 +115,7 @@ TEST(ClientSets, WaitUntilAllAreFree) {
 TEST(ClientSets, ThatCrossDoNotBlockEachOther) {
   const TestServer server;
   Client client(server.client_options());
-  const std::vector<std::vector<SetItem>> orders{{"a", "b"}, {"b", "a"}, {"b", "c"}, {"c", "a"}};
+  const std::vector<std::vector<KeyItem>> orders{{"a", "b"}, {"b", "a"}, {"b", "c"}, {"c", "a"}};
   std::mutex mutex;
   std::vector<std::string> inside;
   std::vector<std::jthread> workers;
@@ -151,10 +143,11 @@ TEST(ClientSets, ThatCrossDoNotBlockEachOther) {
 TEST(ClientSets, ABoundedWaitIsNeverOverEarly) {
   const TestServer server;
   Client client(server.client_options());
-  const auto other = client.acquire({.key = "b", .lease = 600s});
+  const auto other = client.acquire({.keys = "b", .lease = 600s});
   for (const Duration wait : {Duration(300ms), Duration(1234567us)}) {
     const auto before = BootClock::now();
-    EXPECT_EQ(client.acquire_all({.keys = {"a", "b"}, .wait = wait}).outcome, Outcome::timeout);
+    EXPECT_EQ(client.acquire({.keys = std::vector<KeyItem>{"a", "b"}, .wait = wait}).outcome,
+              Outcome::timeout);
     EXPECT_GE(BootClock::now() - before, wait);
   }
   EXPECT_TRUE(is_free(client, "a"));
@@ -163,7 +156,7 @@ TEST(ClientSets, ABoundedWaitIsNeverOverEarly) {
 TEST(ClientSets, RenewThemselves) {
   const TestServer server;
   Client client(server.client_options());
-  const HeldLock held = take_all(client, {.keys = {"a", "b"}, .lease = 6s});
+  const HeldLock held = take_all(client, {.keys = std::vector<KeyItem>{"a", "b"}, .lease = 6s});
   const auto granted_until = held.expires_at();
   EXPECT_TRUE(eventually([&] { return held.expires_at() > granted_until; }));
   EXPECT_TRUE(held.is_held());
@@ -174,11 +167,12 @@ TEST(ClientSets, OfWhichOneIsTakenAwayAreLost) {
   const TestServer server;
   Client client(server.client_options());
   std::atomic<int> told = 0;
-  const HeldLock held =
-      take_all(client, {.keys = {"a", "b"}, .lease = 6s, .on_lost = [&](const Status& s) {
-                          EXPECT_EQ(s.outcome, Outcome::lost);
-                          ++told;
-                        }});
+  const HeldLock held = take_all(
+      client,
+      {.keys = std::vector<KeyItem>{"a", "b"}, .lease = 6s, .on_lost = [&](const Status& s) {
+         EXPECT_EQ(s.outcome, Outcome::lost);
+         ++told;
+       }});
   revoke(server, "b");
   ASSERT_TRUE(eventually([&] { return told == 1; }));
   EXPECT_FALSE(held.is_held());
@@ -190,7 +184,7 @@ TEST(ClientSets, OfWhichOneIsTakenAwayAreLost) {
 TEST(ClientSets, AReleaseTellsOfWhatWasLostBefore) {
   const TestServer server;
   Client client(server.client_options());
-  HeldLock held = take_all(client, {.keys = {"a", "b"}, .lease = 600s});
+  HeldLock held = take_all(client, {.keys = std::vector<KeyItem>{"a", "b"}, .lease = 600s});
   revoke(server, "b");
   const Status released = held.release();
   EXPECT_EQ(released.outcome, Outcome::lost);
@@ -203,17 +197,17 @@ TEST(ClientSets, AreAskedForAgainWhenTheServerCutsTheWait) {
   options.max_set_wait = 1s;
   const TestServer server(options);
   Client client(server.client_options());
-  auto other = client.acquire({.key = "b", .lease = 600s});
+  auto other = client.acquire({.keys = "b", .lease = 600s});
   const auto before = BootClock::now();
-  EXPECT_EQ(client.acquire_all({.keys = {"a", "b"}, .wait = 2500ms}).outcome, Outcome::timeout);
+  EXPECT_EQ(client.acquire({.keys = std::vector<KeyItem>{"a", "b"}, .wait = 2500ms}).outcome,
+            Outcome::timeout);
   EXPECT_GE(BootClock::now() - before, 2500ms);
   std::atomic<bool> was_cut = false;
   Result<HeldLock> got;
   std::jthread waiter([&] {
-    got =
-        client.acquire_all({.keys = {"a", "b"}, .wait = 120s, .on_interrupted = [&](const Status&) {
-                              was_cut = true;
-                            }});
+    got = client.acquire({.keys = std::vector<KeyItem>{"a", "b"},
+                          .wait = 120s,
+                          .on_interrupted = [&](const Status&) { was_cut = true; }});
   });
   ASSERT_TRUE(eventually([&] { return was_cut.load(); }));
   EXPECT_TRUE(other->release());
@@ -229,9 +223,11 @@ TEST(ClientSets, SurviveARestartWhileTheyAreHeldAndWhileTheyAreWaitedFor) {
   std::optional<TestServer> server(options);
   options.port = server->port();
   Client client(server->client_options());
-  HeldLock held = take_all(client, {.keys = {"a", "b"}, .lease = 20s});
+  HeldLock held = take_all(client, {.keys = std::vector<KeyItem>{"a", "b"}, .lease = 20s});
   Result<HeldLock> got;
-  std::jthread waiter([&] { got = client.acquire_all({.keys = {"b", "c"}, .wait = 120s}); });
+  std::jthread waiter([&] {
+    got = client.acquire({.keys = std::vector<KeyItem>{"b", "c"}, .wait = 120s});
+  });
   ASSERT_TRUE(eventually([&] { return has_waiters(*server, 1); }));
   const auto granted_until = held.expires_at();
   server.reset();
@@ -254,10 +250,10 @@ TEST(ClientSets, OfServersThatShareTheKeysMustBeOnOne) {
   while (shard_of(other, 2) == shard_of("a", 2)) other += "x";
   std::string same = "ax";
   while (shard_of(same, 2) != shard_of("a", 2)) same += "x";
-  const auto apart = client.acquire_all({.keys = {"a", other}});
+  const auto apart = client.acquire({.keys = std::vector<KeyItem>{"a", other}});
   EXPECT_EQ(apart.outcome, Outcome::invalid);
   EXPECT_NE(apart.detail.find("on different servers"), std::string::npos) << apart.detail;
-  EXPECT_TRUE(client.acquire_all({.keys = {"a", same}}));
+  EXPECT_TRUE(client.acquire({.keys = std::vector<KeyItem>{"a", same}}));
 }
 
 }  // namespace

@@ -18,18 +18,13 @@ HeldLock take(Client& client, const LockRequest& request) {
 }
 
 LockRequest reading(Duration wait = {}) {
-  return {.key = "file", .wait = wait, .lease = 600s, .mode = Mode::shared};
+  return {.keys = shared("file"), .wait = wait, .lease = 600s};
 }
 
-LockRequest writing(Duration wait = {}) { return {.key = "file", .wait = wait, .lease = 600s}; }
+LockRequest writing(Duration wait = {}) { return {.keys = "file", .wait = wait, .lease = 600s}; }
 
 LockRequest permits_of_eight(std::uint32_t permits, Duration wait = {}) {
-  return {.key = "pool",
-          .wait = wait,
-          .lease = 600s,
-          .kind = Kind::semaphore,
-          .limit = 8,
-          .permits = permits};
+  return {.keys = semaphore("pool", 8, permits), .wait = wait, .lease = 600s};
 }
 
 TEST(Sharing, AnyNumberShareALockAndOneHasItAlone) {

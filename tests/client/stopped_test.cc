@@ -106,7 +106,7 @@ TEST(Stopped, AHolderFindsOutBeforeItBelievesAgain) {
   ASSERT_EQ(holder.read_line(), "held");
   holder.stop();
   // Its lease is over when somebody else has the lock.
-  const auto next = client.acquire({.key = "k", .wait = 60s});
+  const auto next = client.acquire({.keys = "k", .wait = 60s});
   const auto acquired = BootClock::now();
   ASSERT_TRUE(next) << describe(next);
   holder.go_on();
@@ -192,12 +192,12 @@ TEST(Stopped, AWaitGoesOnWhenTheServerIsKilledOrStopsAndComesBack) {
     flags.insert(flags.end(), {"--port", std::to_string(address.port)});
     Client client({.servers = {address}, .connect = {.connect_timeout = 60s}});
     // Several keys are held by a name: no connection that ends releases them.
-    auto first = client.acquire_all({.keys = {"k", "j"}, .lease = 60s});
+    auto first = client.acquire({.keys = std::vector<KeyItem>{"k", "j"}, .lease = 60s});
     ASSERT_TRUE(first) << describe(first);
     Result<HeldLock> got;
     std::atomic<bool> interrupted = false;
     std::jthread waiter([&](const std::stop_token& stop) {
-      LockRequest request{.key = "k", .wait = 120s};
+      LockRequest request{.keys = "k", .wait = 120s};
       request.on_interrupted = [&](const Status&) { interrupted = true; };
       got = client.acquire(request, stop);
     });

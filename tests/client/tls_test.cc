@@ -75,7 +75,7 @@ TEST(ClientTls, ShowsItsCertificateWhereItIsAskedFor) {
 TEST(ClientTls, ALockIsHeldOverIt) {
   const TestServer server(tls_server());
   Client client(server.client_options());
-  auto lock = client.acquire({.key = "k", .lease = 8s});
+  auto lock = client.acquire({.keys = "k", .lease = 8s});
   ASSERT_TRUE(lock) << describe(lock);
   const auto first = lock->expires_at();
   EXPECT_TRUE(eventually([&] { return lock->expires_at() > first; }));
@@ -90,12 +90,12 @@ TEST(ClientTls, BelievesEachServerOfAClusterByItsOwnName) {
   // The certificate names localhost and 127.0.0.1, and nobody else.
   Client client({.cluster = {{"127.0.0.2", server.port()}, {"localhost", server.port()}},
                  .connect = connect});
-  const auto lock = client.acquire({.key = "k"});
+  const auto lock = client.acquire({.keys = "k"});
   EXPECT_TRUE(lock) << describe(lock);
   EXPECT_EQ(client.server_of("k").host, "localhost");
   Client stranger({.cluster = {{"127.0.0.2", server.port()}, {"127.0.0.3", server.port()}},
                    .connect = connect});
-  const auto untrusted = stranger.acquire({.key = "k"});
+  const auto untrusted = stranger.acquire({.keys = "k"});
   EXPECT_EQ(untrusted.outcome, Outcome::untrusted) << describe(untrusted);
 }
 
@@ -109,7 +109,7 @@ TEST(ClientTls, FilesThatCannotBeUsedAreNamed) {
   half.key = test_authority().key("server");
   EXPECT_EQ(Connection::open({}, with(half)).outcome, Outcome::invalid) << "another's key";
   Client client({.connect = with({.ca_file = "/no/such/file.pem"})});
-  EXPECT_EQ(client.acquire({.key = "k"}).outcome, Outcome::invalid);
+  EXPECT_EQ(client.acquire({.keys = "k"}).outcome, Outcome::invalid);
 }
 
 TEST(ClientTls, PlainTextOnTheOtherSideIsNotTls) {

@@ -89,16 +89,14 @@ void Clients::acquire(Batch& batch) {
   const bool is_shared = key.kind == Kind::lock && chance_.percent(50);
   const std::uint64_t permits = chance_.percent(50) ? 1 : chance_.between(1, key.limit);
   const std::uint64_t id = ++last_wait_;
-  const AcquireRequest request{.key = key.name,
-                               .holder = holder,
-                               .ttl = random_ms(chance_, 20, 1500),
-                               .wait = wait,
-                               .kind = key.kind,
-                               .limit = key.limit,
-                               .note = chance_.percent(30) ? "deploy" : "",
-                               .peer = chance_.percent(30) ? "10.0.0.9:51235" : "",
-                               .mode = is_shared ? Mode::shared : Mode::exclusive,
-                               .permits = static_cast<std::uint32_t>(permits)};
+  const AcquireRequest request{
+      .keys = KeyItem(key.name, key.kind, is_shared ? Mode::shared : Mode::exclusive, key.limit,
+                      static_cast<std::uint32_t>(permits)),
+      .holder = holder,
+      .ttl = random_ms(chance_, 20, 1500),
+      .wait = wait,
+      .note = chance_.percent(30) ? "deploy" : "",
+      .peer = chance_.percent(30) ? "10.0.0.9:51235" : ""};
   const Answer answer = batch.acquire(request, this, id);
   const SessionId of = session == nullptr ? 0 : session->id;
   const bool is_queued = answer.outcome == Outcome::queued;
@@ -115,20 +113,22 @@ void Clients::acquire_all(Batch& batch) {
   const std::string owner = owner_of(Holder(name));
   const std::size_t step = chance_.between(1, 2);
   std::size_t at = chance_.below(keys().size());
-  AcquireSetRequest request{.keys = {}, .holder = name, .ttl = random_ms(chance_, 20, 1500)};
-  if (chance_.percent(60)) request.wait = random_ms(chance_, 20, 400);
+  const Duration ttl = random_ms(chance_, 20, 1500);
+  const Duration wait = chance_.percent(60) ? random_ms(chance_, 20, 400) : Duration::zero();
+  std::vector<KeyItem> items;
   std::vector<HoldKey> asked;
   for (std::uint64_t left = chance_.between(2, 4); left > 0; --left, at += step) {
     const Key& key = keys()[at % keys().size()];
     const bool is_shared = key.kind == Kind::lock && chance_.percent(30);
     const std::uint64_t permits = chance_.percent(50) ? 1 : chance_.between(1, key.limit);
-    request.keys.emplace_back(key.name, key.kind, is_shared ? Mode::shared : Mode::exclusive,
-                              key.limit, static_cast<std::uint32_t>(permits));
+    items.emplace_back(key.name, key.kind, is_shared ? Mode::shared : Mode::exclusive, key.limit,
+                       static_cast<std::uint32_t>(permits));
     asked.push_back({key.kind, key.name, 0});
     if (waits(owner, asked.back())) return;
   }
   const std::uint64_t id = ++last_wait_;
-  const Answer answer = batch.acquire_all(request, this, id);
+  const Answer answer =
+      batch.acquire({.keys = items, .holder = name, .ttl = ttl, .wait = wait}, this, id);
   const bool is_granted = answer.outcome == Outcome::ok;
   if (!is_granted && answer.outcome != Outcome::queued) return;
   for (const HoldKey& key : asked) ledger_.touched(owner, key);
@@ -149,7 +149,8 @@ void Clients::renew(Batch& batch, Position durable) {
   const auto& [key, entry] = *picked;
   std::optional<Duration> ttl;
   if (chance_.percent(50)) ttl = random_ms(chance_, 20, 1500);
-  const Answer answer = batch.renew({key.key, holder_of(entry.owner), key.fence, key.kind}, ttl);
+  const Answer answer =
+      batch.renew({KeyItem(key.key, key.kind), holder_of(entry.owner), key.fence}, ttl);
   if (answer.outcome != Outcome::ok) return;
   ledger_.touched(entry.owner, key);
   ledger_.renewed(key, answer.grant.expires_at);
@@ -161,22 +162,23 @@ void Clients::release(Batch& batch, Position durable) {
   const auto& [key, entry] = *picked;
   if (chance_.percent(50)) return release_all(batch, key, entry.owner, durable);
   ledger_.asked_to_end(key);
-  const Outcome outcome = batch.release({key.key, holder_of(entry.owner), key.fence, key.kind});
-  if (outcome == Outcome::ok) ledger_.ended(key);
+  const KeyItem item(key.key, key.kind);
+  if (batch.release({item, holder_of(entry.owner), key.fence})) ledger_.ended(key);
 }
 
 // All that its owner has under that fence, whether or not it came together.
 void Clients::release_all(Batch& batch, const HoldKey& picked, const std::string& owner,
                           Position durable) {
   const std::vector<HoldKey> keys = ledger_.granted_with(picked, durable);
-  SetId id{.keys = {}, .holder = holder_of(owner), .fence = picked.fence};
+  std::vector<KeyItem> items;
   for (const HoldKey& key : keys) {
-    id.keys.emplace_back(key.key, key.kind);
+    items.emplace_back(key.key, key.kind);
     ledger_.asked_to_end(key);
   }
-  const ReleaseSetResult released = batch.release_all(id);
-  for (std::size_t i = 0; i < released.released.size(); ++i) {
-    if (released.released[i]) ledger_.ended(keys[i]);
+  const ReleaseResult released =
+      batch.release({.keys = items, .holder = holder_of(owner), .fence = picked.fence});
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    if (released.has_released(i)) ledger_.ended(keys[i]);
   }
 }
 

@@ -98,9 +98,10 @@ void check_owners(Engine& engine, const Holds& holds) {
   Batch batch(engine);
   for (const auto& [key, held] : holds.all()) {
     const bool over = held.expires_at <= engine.now();
-    const HoldId id{key.key, holder_of(held.owner), key.fence, key.kind};
-    const AcquireRequest stranger{
-        .key = key.key, .holder = "stranger", .ttl = 1s, .kind = key.kind, .limit = held.limit};
+    const HoldId id{KeyItem(key.key, key.kind), holder_of(held.owner), key.fence};
+    const AcquireRequest stranger{.keys = KeyItem(key.key, key.kind, Mode::exclusive, held.limit),
+                                  .holder = "stranger",
+                                  .ttl = 1s};
     if (key.kind == Kind::lock && !over && batch.acquire(stranger).outcome != Outcome::held) {
       violated("owners-keep", show(key) + " is held, and was granted to a stranger");
     }
@@ -109,7 +110,7 @@ void check_owners(Engine& engine, const Holds& holds) {
       violated("owners-keep",
                show(key) + ", renewed by " + held.owner + ": " + std::string(describe(renewed)));
     }
-    const Outcome released = batch.release(id);
+    const Outcome released = batch.release(id).outcome;
     if ((released == Outcome::ok) == over) {
       violated("owners-keep",
                show(key) + ", released by " + held.owner + ": " + std::string(describe(released)));
@@ -121,7 +122,7 @@ void check_owners(Engine& engine, const Holds& holds) {
 void check_fences(Engine& engine, Fence told) {
   Batch batch(engine);
   for (const char* key : {"probe-1", "probe-2", "probe-3", "probe-4"}) {
-    const Answer answer = batch.acquire({.key = key, .holder = "prober", .ttl = 1s});
+    const Answer answer = batch.acquire({.keys = key, .holder = "prober", .ttl = 1s});
     if (answer.outcome != Outcome::ok || answer.grant.fence <= told) {
       violated("fences-rise", "after a fence of " + to_string(told) + " was told, the next is " +
                                   to_string(answer.grant.fence) + " (" +

@@ -69,10 +69,10 @@ TEST_P(Golden, AJournalIsTakenUpFromADirectory) {
     for (int run = 0; run < 2; ++run) {
       const auto journal = FileJournal::open({.directory = directory.path()});
       Engine engine({.clock = &journal->clock(), .journal = journal.get()});
-      EXPECT_EQ(engine.acquire({.key = "for ever", .holder = "thief", .ttl = 1s}).outcome,
+      EXPECT_EQ(engine.acquire({.keys = "for ever", .holder = "thief", .ttl = 1s}).outcome,
                 Outcome::held);
-      EXPECT_TRUE(engine.acquire({.key = "for ever", .holder = "cart-7", .ttl = kDurationMax}));
-      const auto grant = engine.acquire({.key = "new", .holder = "a", .ttl = 1ms, .wait = 60s});
+      EXPECT_TRUE(engine.acquire({.keys = "for ever", .holder = "cart-7", .ttl = kDurationMax}));
+      const auto grant = engine.acquire({.keys = "new", .holder = "a", .ttl = 1ms, .wait = 60s});
       ASSERT_TRUE(grant);
       EXPECT_GT(grant->fence, last);
       last = grant->fence;

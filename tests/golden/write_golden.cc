@@ -42,7 +42,7 @@ class Script {
   // A little more, behind what was recovered.
   void second() {
     take("stone-50", "cart-3", 600s);
-    batch_.acquire({.key = "stone-51", .holder = {&alice_, 0xa5}, .ttl = 90s});
+    batch_.acquire({.keys = "stone-51", .holder = {&alice_, 0xa5}, .ttl = 90s});
     pass(1s);
   }
 
@@ -58,21 +58,17 @@ class Script {
   }
 
   Fence take(std::string_view key, Holder holder, Duration ttl) {
-    return batch_.acquire({.key = key, .holder = holder, .ttl = ttl}).grant.fence;
+    return batch_.acquire({.keys = key, .holder = holder, .ttl = ttl}).grant.fence;
   }
   Fence take_slot(Holder holder, Duration wait = {}) {
     return batch_
-        .acquire({.key = "belt",
-                  .holder = holder,
-                  .ttl = 300s,
-                  .wait = wait,
-                  .kind = Kind::semaphore,
-                  .limit = 3},
+        .acquire({.keys = semaphore("belt", 3), .holder = holder, .ttl = 300s, .wait = wait},
                  &listener_, ++waits_)
         .grant.fence;
   }
   void wait_for(std::string_view key, Holder holder, Duration wait) {
-    batch_.acquire({.key = key, .holder = holder, .ttl = 120s, .wait = wait}, &listener_, ++waits_);
+    batch_.acquire({.keys = key, .holder = holder, .ttl = 120s, .wait = wait}, &listener_,
+                   ++waits_);
   }
   void renew(std::string_view key, Holder holder, Fence fence, Duration ttl) {
     batch_.renew({key, holder, fence}, ttl);
@@ -101,12 +97,10 @@ class Script {
     const Fence third = take_slot("cart-9");
     take_slot("cart-10", 60s);
     pass(10ms);
-    batch_.release({"belt", "cart-9", third, Kind::semaphore});  // to cart-10
-    batch_.acquire({.key = "stone-42",
+    batch_.release({KeyItem("belt", Kind::semaphore), "cart-9", third});  // to cart-10
+    batch_.acquire({.keys = semaphore("stone-42", kLimitMax),
                     .holder = "a semaphore of the same name",
-                    .ttl = 300s,
-                    .kind = Kind::semaphore,
-                    .limit = kLimitMax});
+                    .ttl = 300s});
     pass(10ms);
   }
 

@@ -49,30 +49,25 @@ crash::Files journal_of(const std::string& whose, int locks = 40) {
   };
   const ClientIdentity client{.name = "alice", .peer = "10.0.0.9:1", .note = "deploy"};
   Session alice{.id = 1, .client = std::make_shared<const ClientIdentity>(client)};
-  take(batch, {.key = whose, .holder = "cart-7", .ttl = 600s, .note = "nightly", .peer = "h:2"});
-  take(batch, {.key = "of a session", .holder = {&alice, 0xa1}, .ttl = 300s});
+  take(batch, {.keys = whose, .holder = "cart-7", .ttl = 600s, .note = "nightly", .peer = "h:2"});
+  take(batch, {.keys = "of a session", .holder = {&alice, 0xa1}, .ttl = 300s});
   for (const char* const reader : {"r1", "r2", "r3"}) {
-    take(batch, {.key = "read", .holder = reader, .ttl = 100s, .mode = Mode::shared});
+    take(batch, {.keys = shared("read"), .holder = reader, .ttl = 100s});
     pass(1ms);
   }
-  take(batch, {.key = "belt",
-               .holder = "a",
-               .ttl = 90s,
-               .kind = Kind::semaphore,
-               .limit = 5,
-               .permits = 3});
-  take(batch, {.key = "belt", .holder = "b", .ttl = 90s, .kind = Kind::semaphore, .limit = 5});
-  take(batch, {.key = "slots", .holder = "a", .ttl = 90s, .kind = Kind::semaphore, .limit = 2});
+  take(batch, {.keys = semaphore("belt", 5, 3), .holder = "a", .ttl = 90s});
+  take(batch, {.keys = semaphore("belt", 5), .holder = "b", .ttl = 90s});
+  take(batch, {.keys = semaphore("slots", 2), .holder = "a", .ttl = 90s});
   batch.resize("slots", 7, "more work", "admin");
-  batch.acquire_all({.keys = {"left", "right", SetItem("rails", Kind::semaphore, {}, 4, 2)},
-                     .holder = "both",
-                     .ttl = 50s});
+  batch.acquire({.keys = std::vector<KeyItem>{"left", "right", semaphore("rails", 4, 2)},
+                 .holder = "both",
+                 .ttl = 50s});
   for (int i = 0; i < locks; ++i) {
-    take(batch, {.key = "lock-" + std::to_string(i), .holder = "many", .ttl = 600s});
+    take(batch, {.keys = "lock-" + std::to_string(i), .holder = "many", .ttl = 600s});
   }
   pass(3s);
   // The largest fence is that of a key that nobody holds.
-  const Fence last = batch.acquire({.key = "idle", .holder = "x", .ttl = 9s}).grant.fence;
+  const Fence last = batch.acquire({.keys = "idle", .holder = "x", .ttl = 9s}).grant.fence;
   batch.release({"idle", "x", last});
   pass(1s);
   process.log.close();
@@ -118,7 +113,7 @@ TEST(ChainCopy, ThereAndBackAgainNothingIsLost) {
   EXPECT_EQ(node->holds(), held_in(journal));
 
   Batch batch(node->engine());
-  const Grant next = batch.acquire({.key = "new", .holder = "n", .ttl = 60s}).grant;
+  const Grant next = batch.acquire({.keys = "new", .holder = "n", .ttl = 60s}).grant;
   EXPECT_GT(next.fence, largest_fence(held_in(journal)));
   batch.commit();
   node->pass(1s);
@@ -212,7 +207,7 @@ TEST(ChainCopy, AnImportThatIsKilledLeavesAllOrNothing) {
     // Whoever reads the chain from its beginning finds what the first leader has, and no more.
     Batch batch(first->engine());
     for (int i = 0; i < 60; ++i) {
-      take(batch, {.key = "new-" + std::to_string(i), .holder = "n", .ttl = 60s});
+      take(batch, {.keys = "new-" + std::to_string(i), .holder = "n", .ttl = 60s});
       batch.commit();
       first->pass(5ms);
       if (i % 20 == 0) {
@@ -419,7 +414,7 @@ TEST(ChainCopy, AFloorOfFencesIsCopiedToo) {
   EXPECT_EQ(chain.summary().largest_fence, kFloor);
   const auto node = leader_of(etcd);
   Batch batch(node->engine());
-  EXPECT_GT(batch.acquire({.key = "new", .holder = "n", .ttl = 60s}).grant.fence, kFloor);
+  EXPECT_GT(batch.acquire({.keys = "new", .holder = "n", .ttl = 60s}).grant.fence, kFloor);
   EXPECT_GE(largest_fence(held_in(export_chain(etcd))), kFloor);
 }
 

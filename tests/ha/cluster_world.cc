@@ -213,12 +213,10 @@ void ClusterWorld::acquire(Node& node, Batch& batch) {
 
   const std::uint64_t id = ++last_wait_;
   const Duration ttl = milliseconds(chance_.between(5, 1500));
-  const AcquireRequest request{.key = key.name,
+  const AcquireRequest request{.keys = KeyItem(key.name, key.kind, Mode::exclusive, key.limit),
                                .holder = holder,
                                .ttl = ttl,
-                               .wait = waits ? milliseconds(chance_.between(5, 400)) : Duration{},
-                               .kind = key.kind,
-                               .limit = key.limit};
+                               .wait = waits ? milliseconds(chance_.between(5, 400)) : Duration{}};
   const std::uint64_t asked = beliefs_.asks(key.kind, key.name, owner, now() + ttl);
   const Answer got = batch.acquire(request, waits ? this : nullptr, id);
   if (got.outcome == Outcome::queued) {
@@ -251,7 +249,8 @@ void ClusterWorld::renew(Node& node, Batch& batch) {
   if (ttl.has_value() && *ttl % milliseconds(4) == Duration{}) *ttl *= 20;
   const std::uint64_t asked =
       beliefs_.asks(key.kind, key.key, owner, now() + ttl.value_or(picked->second.ttl));
-  const Answer got = batch.renew({key.key, crash::holder_of(owner), key.fence, key.kind}, ttl);
+  const Answer got =
+      batch.renew({KeyItem(key.key, key.kind), crash::holder_of(owner), key.fence}, ttl);
   const Time until = node.clock.in_world(got.grant.expires_at);
   answer(node, got.outcome, [=, this, ok = got.outcome == Outcome::ok] {
     if (ok) beliefs_.told_renewal(key, until, asked);
@@ -263,7 +262,8 @@ void ClusterWorld::release(Node& node, Batch& batch) {
   if (picked == nullptr) return;
   const HoldKey key = picked->first;
   const std::string owner = picked->second.owner;
-  const Outcome outcome = batch.release({key.key, crash::holder_of(owner), key.fence, key.kind});
+  const KeyItem item(key.key, key.kind);
+  const Outcome outcome = batch.release({item, crash::holder_of(owner), key.fence}).outcome;
   if (outcome == Outcome::not_leader) return answer(node, outcome, {});
   beliefs_.gives_up(key);
   answer(node, outcome, [] {});

@@ -57,8 +57,8 @@ struct Server {
     return journal.state() == Journal::State::following &&
            journal.status().leader.record.node == leader;
   }
-  GrantResult acquire(const std::string& key, const std::string& holder = "cart") {
-    return engine.acquire({.key = key, .holder = holder, .ttl = 60s});
+  AcquireResult acquire(const std::string& key, const std::string& holder = "cart") {
+    return engine.acquire({.keys = key, .holder = holder, .ttl = 60s});
   }
 
   EtcdJournal journal;
@@ -135,7 +135,7 @@ TEST(EtcdJournal, NothingIsAcknowledgedWithoutAQuorum) {
   etcd.stop(0);
   etcd.stop(1);
   Batch batch(server.engine);
-  EXPECT_EQ(batch.acquire({.key = "b", .holder = "cart", .ttl = 60s}).outcome, Outcome::ok);
+  EXPECT_EQ(batch.acquire({.keys = "b", .holder = "cart", .ttl = 60s}).outcome, Outcome::ok);
   const Position position = batch.commit();
   // It is not certain to lead any more, and so even what it had acknowledged rests.
   EXPECT_TRUE(await([&] { return server.journal.durable() == 0; }));

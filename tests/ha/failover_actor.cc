@@ -25,7 +25,7 @@ int main(int count, char** arguments) {
   if (options.cluster.empty()) return 2;
   std::setvbuf(stdout, nullptr, _IOLBF, 0);
   Client client(options);
-  auto lock = client.acquire({.key = arguments[1],
+  auto lock = client.acquire({.keys = arguments[1],
                               .wait = std::chrono::seconds(60),
                               .lease = std::chrono::seconds(std::atoi(arguments[2])),
                               .on_lost = [](const Status& status) {

@@ -74,42 +74,39 @@ void Caller::call(const Request& request) {
 
 Reply Caller::execute(Engine& engine, const Request& request) {
   const std::string holder = holder_of(request.rid);
-  const HoldId hold{
-      .key = request.key_name, .holder = holder, .fence = request.fence, .kind = request.kind};
+  const KeyItem item(request.key_name, request.kind, request.mode, request.limit, request.permits);
+  const HoldId hold{.keys = item, .holder = holder, .fence = request.fence};
   if (request.function == Function::release) {
-    return {.result = result_of(engine.release(hold)), .token = {}};
+    return {.result = result_of(engine.release(hold).outcome), .token = {}};
   }
-  const GrantResult granted = request.function == Function::renew
-                                  ? engine.renew(hold, Duration(request.ttl))
-                                  : engine.acquire({.key = request.key_name,
-                                                    .holder = holder,
-                                                    .ttl = Duration(request.ttl),
-                                                    .wait = Duration(request.timeout),
-                                                    .kind = request.kind,
-                                                    .limit = request.limit,
-                                                    .mode = request.mode,
-                                                    .permits = request.permits});
+  const AcquireResult granted = request.function == Function::renew
+                                    ? engine.renew(hold, Duration(request.ttl))
+                                    : engine.acquire({.keys = item,
+                                                      .holder = holder,
+                                                      .ttl = Duration(request.ttl),
+                                                      .wait = Duration(request.timeout)});
   return {.result = result_of(granted.outcome), .fence = granted ? granted->fence : 0, .token = {}};
 }
 
 Reply Caller::execute_set(Engine& engine, const Request& request) {
   const std::string holder = holder_of(request.rid);
-  SetId holds{.keys = {}, .holder = holder, .fence = request.fence};
+  std::vector<KeyItem> items;
   for (const RequestPart& part : request.parts) {
-    holds.keys.emplace_back(part.key_name, part.kind, part.mode, part.limit, part.permits);
+    items.emplace_back(part.key_name, part.kind, part.mode, part.limit, part.permits);
   }
+  const HoldId holds{.keys = items, .holder = holder, .fence = request.fence};
   Reply reply{.token = {}};
   if (request.function == Function::release) {
-    const ReleaseSetResult released = engine.release_all(holds);
+    const ReleaseResult released = engine.release(holds);
     reply.result = result_of(released.outcome);
-    for (const bool is_held : released.released) {
-      reply.parts.push_back(is_held ? Result::ok : Result::not_held);
+    for (std::size_t i = 0; i < items.size(); ++i) {
+      reply.parts.push_back(released.has_released(i) ? Result::ok : Result::not_held);
     }
     return reply;
   }
   const bool renews = request.function == Function::renew;
-  const SetResult granted = renews ? engine.renew_all(holds, Duration(request.ttl))
-                                   : engine.acquire_all({.keys = holds.keys,
+  const AcquireResult granted = renews ? engine.renew(holds, Duration(request.ttl))
+                                       : engine.acquire({.keys = items,
                                                          .holder = holder,
                                                          .ttl = Duration(request.ttl),
                                                          .wait = Duration(request.timeout)});

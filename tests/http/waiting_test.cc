@@ -74,10 +74,11 @@ TEST_F(HttpWaiting, EverybodyStandsInOneQueue) {
   std::vector<std::thread> threads;
   for (int round = 0; round < 3; ++round) {
     threads.emplace_back([&, name = "embedded" + std::to_string(round)] {
-      const auto grant = engine.acquire({.key = "k", .holder = name, .ttl = 600s, .wait = 600s});
+      const auto grant = engine.acquire({.keys = "k", .holder = name, .ttl = 600s, .wait = 600s});
       EXPECT_TRUE(grant);
       note("embedded");
-      EXPECT_EQ(engine.release({.key = "k", .holder = name, .fence = grant->fence}), Outcome::ok);
+      EXPECT_EQ(engine.release({.keys = "k", .holder = name, .fence = grant->fence}).outcome,
+                Outcome::ok);
     });
     EXPECT_TRUE(await_line(client_, "k", ++waiters_));
     LineClient line = server_.connect();

@@ -293,7 +293,7 @@ void take_many_keys(HttpServer& server) {
   const std::string tail(240, 'k');
   for (int i = 0; i < 50'000; ++i) {
     const std::string key = std::to_string(i) + tail;
-    ASSERT_EQ(batch.acquire({.key = key, .holder = "a", .ttl = std::chrono::hours(1)}).outcome,
+    ASSERT_EQ(batch.acquire({.keys = key, .holder = "a", .ttl = std::chrono::hours(1)}).outcome,
               Outcome::ok);
   }
   ASSERT_TRUE(engine.wait_durable(batch.commit()));

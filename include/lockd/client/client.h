@@ -1,7 +1,7 @@
 // Client: locks and semaphores on one server, on several, or on a cluster.
 //
 //   Client client({.servers = {{.host = "locks.example.com"}}});
-//   auto lock = client.acquire({.key = "my-job", .wait = 10s, .lease = 30s});
+//   auto lock = client.acquire({.keys = "my-job", .wait = 10s, .lease = 30s});
 //   if (!lock) return print_error(lock.outcome, lock.detail);
 //   do_the_job(lock->lost(), lock->fence());
 //   lock->release();                       // optional: the destructor releases, too
@@ -59,38 +59,29 @@ struct ClientOptions {
   Duration release_timeout = std::chrono::seconds(5);
 };
 
+// Acquires one key, or several keys in one step: all of them or none.
+//
+// One key is held by its connection. Several have one fence, larger than all earlier fences of
+// these keys, and are renewed, lost and released together. Their holder is a unique name instead of
+// the connection, so that after a crash of this process the keys are held until their lease
+// expires.
+//
+// Old servers do not support shared locks, several permits and several keys: `unsupported`.
 struct LockRequest {
-  std::string_view key;
+  // 1 to kKeysPerSetMax, no duplicate kind and key; `invalid` unless all are on one server.
+  KeyItems keys;
   // The longest time in the queue, once connected; zero does not wait. The wait continues while the
-  // server is down, restarts or stops: the client then queues again (HeldLock::queued_again).
+  // server is down, restarts or stops: the client then queues again (HeldLock::queued_again). If a
+  // server cuts the wait for several keys, the client requests the rest again.
   Duration wait{};
-  Lease lease{};
-  Kind kind = Kind::lock;
-  std::uint32_t limit = 1;  // the permits of a semaphore; 1 for a lock
-  // Old servers do not support shared mode and several permits: `unsupported`.
-  Mode mode = Mode::exclusive;  // locks only
-  std::uint32_t permits = 1;    // semaphores only; more than one requires `lease`
+  Lease lease{};  // required for several permits of one key
   // Called at most once, with HeldLock::loss(), on the background thread. It must not throw, and
   // must not block because it delays all renewals of the client. It may release or destroy the
   // HeldLock.
   std::function<void(const Status&)> on_lost{};
-  // Called each time that the lock becomes suspect, under the rules of on_lost.
+  // Called each time that the lock becomes suspect, under the rules of on_lost. One key only.
   std::function<void(const Status&)> on_suspect{};
   // Called by acquire() before it resends the request, with the cause of the interruption.
-  std::function<void(const Status&)> on_interrupted{};
-};
-
-// Acquires all keys or none, in one step. They have one fence, larger than all earlier fences of
-// these keys, and are renewed, lost and released together. The holder is a unique name instead of
-// the connection, so that after a crash of this process the keys are held until their lease
-// expires. Old servers do not support it: `unsupported`.
-struct SetRequest {
-  // 1 to kKeysPerSetMax, no duplicate kind and key; `invalid` unless all are on one server.
-  std::vector<SetItem> keys;
-  // As LockRequest::wait. If a server cuts the wait, the client requests the rest again.
-  Duration wait{};
-  Lease lease{};
-  std::function<void(const Status&)> on_lost{};
   std::function<void(const Status&)> on_interrupted{};
 };
 
@@ -128,11 +119,10 @@ class Client {
   Client(const Client&) = delete;
   Client& operator=(const Client&) = delete;
 
+  // If there was no answer to a request for several keys, also because the stop token fired, this
+  // releases what the server may have granted, for at most ClientOptions::release_timeout.
   Result<HeldLock> acquire(const LockRequest& request, std::stop_token stop = {});
-  // If there was no answer, also because the stop token fired, this releases what the server may
-  // have granted, for at most ClientOptions::release_timeout.
-  Result<HeldLock> acquire_all(const SetRequest& request, std::stop_token stop = {});
-  // Joins the queue and returns at once. Ignores LockRequest::wait.
+  // Joins the queue of one key and returns at once. Ignores LockRequest::wait.
   Result<QueuePlace> enqueue(const LockRequest& request, std::stop_token stop = {});
 
   // The key's server; in a cluster, the last known leader.

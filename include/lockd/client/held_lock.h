@@ -1,7 +1,7 @@
 // HeldLock: a held lock, semaphore permits, or several keys acquired in one step.
 //
 //   {
-//     HeldLock lock = std::move(*client.acquire({.key = "my-job", .lease = 30s}));
+//     HeldLock lock = std::move(*client.acquire({.keys = "my-job", .lease = 30s}));
 //     while (more_to_do() && lock.is_held()) {
 //       store.write(next_piece(), lock.fence());   // the store rejects smaller fences
 //     }
@@ -81,7 +81,7 @@ class HeldLock {
   // The fence of the grant, also after its end. See LineGrant::fence for other servers.
   Fence fence() const noexcept;
   // The lock token authorizes renewals and releases, so log the fence instead. Empty once not held.
-  // For acquire_all() it is the fence in hex and authorizes nothing.
+  // For several keys it is the fence in hex and authorizes nothing.
   std::string token() const;
 
   // Sends the release and waits for the answer for at most ClientOptions::release_timeout. Returns

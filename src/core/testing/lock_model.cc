@@ -18,8 +18,7 @@ using ModelPlace = LockModel::ModelPlace;
 using ModelReply = LockModel::ModelReply;
 using Owner = LockModel::Owner;
 
-template <typename Request>  // AcquireRequest or EnqueueRequest
-Outcome flaw_of(const Request& request) {
+Outcome flaw_of(const KeyRequest& request) {
   if (!is_name(request.key)) return Outcome::invalid_key;
   if (!request.holder.is_secret() && !is_name(request.holder.name()))
     return Outcome::invalid_holder;
@@ -37,13 +36,9 @@ ClientIdentity client_of_session(const Holder& holder) {
   return session == nullptr || session->client == nullptr ? ClientIdentity{} : *session->client;
 }
 
-ClientIdentity client_of(const AcquireRequest& request) {
+ClientIdentity client_of(const KeyRequest& request) {
   if (request.holder.is_secret()) return client_of_session(request.holder);
   return {"", std::string(request.peer), std::string(request.note)};
-}
-
-ClientIdentity client_of(const EnqueueRequest& request) {
-  return client_of_session(request.holder);
 }
 
 ModelHold* find_hold(ModelKey& key, Fence fence) {
@@ -80,8 +75,7 @@ bool has_state_at(const ModelKey& key, SessionId session) {
 
 }  // namespace
 
-template <typename Request>
-ModelReply LockModel::grant_new(ModelKey* key, const Request& request, bool has_spare) {
+ModelReply LockModel::grant_new(ModelKey* key, const KeyRequest& request, bool has_spare) {
   if (is_exhausted(request.kind, request.key)) return {Outcome::fences_exhausted};
   if (key == nullptr) {
     if (!has_spare && keys_.size() >= keys_max_) return {Outcome::max_keys};
@@ -94,7 +88,7 @@ ModelReply LockModel::grant_new(ModelKey* key, const Request& request, bool has_
   return {Outcome::ok, grant(*key, place_of(request)).grant()};
 }
 
-ModelReply LockModel::acquire(Time now, const AcquireRequest& request, Listener* listener,
+ModelReply LockModel::acquire(Time now, const KeyRequest& request, Listener* listener,
                               std::uint64_t id, bool has_spare) {
   if (Outcome flaw = flaw_of(request); flaw != Outcome::ok) return refuse(now, flaw);
   if (request.wait < Duration(0)) return refuse(now, Outcome::invalid_wait);
@@ -134,7 +128,7 @@ ModelReply LockModel::acquire(Time now, const AcquireRequest& request, Listener*
   return grant_new(key, request, has_spare);
 }
 
-ModelReply LockModel::enqueue(Time now, const EnqueueRequest& request, bool has_spare) {
+ModelReply LockModel::enqueue(Time now, const KeyRequest& request, bool has_spare) {
   const SessionId session = request.holder.session_id();
   if (Outcome flaw = flaw_of(request); flaw != Outcome::ok) return refuse(now, flaw);
   if (session == 0) return refuse(now, Outcome::invalid_holder);
@@ -191,7 +185,7 @@ bool LockModel::take_over(ModelPlace& place, const Owner& asker) {
 }
 
 // Empty if this secret has neither a hold nor a place.
-std::optional<ModelReply> LockModel::enqueue_again(ModelKey& key, const EnqueueRequest& request) {
+std::optional<ModelReply> LockModel::enqueue_again(ModelKey& key, const KeyRequest& request) {
   const Owner asker(request.holder);
   ModelHold* own = key.find_own(asker);
   ModelPlace* place = key.find_place(asker);
@@ -240,7 +234,7 @@ ModelReply LockModel::await_turn(Time now, SessionId session, Kind kind, std::st
   return {Outcome::queued};
 }
 
-ModelReply LockModel::renew(Time now, const HoldId& id, std::optional<Duration> ttl) {
+ModelReply LockModel::renew(Time now, const KeyHold& id, std::optional<Duration> ttl) {
   if (!is_name(id.key)) return refuse(now, Outcome::invalid_key);
   if (ttl.has_value() && *ttl < Duration(1)) return refuse(now, Outcome::invalid_ttl);
   ModelKey* key = at(now, id.kind, id.key);
@@ -253,7 +247,7 @@ ModelReply LockModel::renew(Time now, const HoldId& id, std::optional<Duration> 
 }
 
 // No caller can know a fence that is granted within its call.
-Outcome LockModel::why_not(ModelKey* key, const HoldId& id) const {
+Outcome LockModel::why_not(ModelKey* key, const KeyHold& id) const {
   if (key == nullptr || key->holds.empty()) return Outcome::expired;
   if (const ModelHold* hold = find_hold(*key, id.fence)) {
     const bool is_match = hold->owner == Owner(id.holder) && hold->fence <= known_;
@@ -264,7 +258,7 @@ Outcome LockModel::why_not(ModelKey* key, const HoldId& id) const {
   return is_older ? Outcome::stale : Outcome::not_holder;
 }
 
-Outcome LockModel::release(Time now, const HoldId& id) {
+Outcome LockModel::release(Time now, const KeyHold& id) {
   if (!is_name(id.key)) return refuse(now, Outcome::invalid_key).outcome;
   ModelKey* key = at(now, id.kind, id.key);
   if (Outcome no = why_not(key, id); no != Outcome::ok) return no;
@@ -273,7 +267,7 @@ Outcome LockModel::release(Time now, const HoldId& id) {
   return Outcome::ok;
 }
 
-bool LockModel::withdraw(Time now, const HoldId& id) {
+bool LockModel::withdraw(Time now, const KeyHold& id) {
   ModelKey* key = at(now, id.kind, id.key);
   if (why_not(key, id) != Outcome::ok || find_hold(*key, id.fence)->renewed) return false;
   end_hold(*key, id.fence, EndCause::disconnected);
@@ -800,8 +794,7 @@ Duration LockModel::capped(Duration ttl) const {
   return options_.ttl_max == Duration(0) ? ttl : std::min(ttl, options_.ttl_max);
 }
 
-template <typename Request>
-ModelPlace LockModel::place_of(const Request& request) const {
+ModelPlace LockModel::place_of(const KeyRequest& request) const {
   return {.owner = Owner(request.holder),
           .client = client_of(request),
           .session = request.holder.session_id(),
@@ -835,7 +828,7 @@ void LockModel::settle(ModelKey& key, std::size_t at, Outcome outcome, const Gra
 
 // Several keys in one step.
 
-ModelReply LockModel::acquire_set(Time now, const AcquireSetRequest& request, Listener* listener,
+ModelReply LockModel::acquire_set(Time now, const AcquireRequest& request, Listener* listener,
                                   std::uint64_t id, Fence last,
                                   std::vector<std::size_t>* in_the_way) {
   const Owner owner(request.holder);
@@ -847,7 +840,7 @@ ModelReply LockModel::acquire_set(Time now, const AcquireSetRequest& request, Li
     return hold != nullptr;
   });
   for (std::size_t i = 0; i < keys.size(); ++i) {
-    const SetItem& item = request.keys[i];
+    const KeyItem& item = request.keys[i];
     const ModelHold* const hold = keys[i] == nullptr ? nullptr : keys[i]->find_own(owner);
     const bool is_as_asked =
         hold != nullptr && has_all && own.size() == 1 &&
@@ -876,9 +869,9 @@ ModelReply LockModel::acquire_set(Time now, const AcquireSetRequest& request, Li
   return answer;
 }
 
-std::vector<ModelKey*> LockModel::at_all(Time now, const std::vector<SetItem>& items) {
+std::vector<ModelKey*> LockModel::at_all(Time now, const KeyItems& items) {
   std::vector<ModelKey*> keys;
-  for (const SetItem& item : items) keys.push_back(at(now, item.kind, item.key));
+  for (const KeyItem& item : items) keys.push_back(at(now, item.kind, item.key));
   return keys;
 }
 
@@ -887,21 +880,21 @@ bool LockModel::has_binding_limit(const ModelKey& key) const {
   return !key.idle() || options_.keeps_idle_limits;
 }
 
-bool LockModel::fits_limit(const ModelKey* key, const SetItem& item, const Owner& owner) const {
+bool LockModel::fits_limit(const ModelKey* key, const KeyItem& item, const Owner& owner) const {
   if (key == nullptr || !has_binding_limit(*key)) return true;
   const auto is_match = [&](const ModelHold& hold) { return hold.owner == owner; };
   return key->matches(item.limit) &&
          (item.permits <= key->limit || std::ranges::any_of(key->holds, is_match));
 }
 
-bool LockModel::may_enter(const ModelKey* key, const SetItem& item) {
+bool LockModel::may_enter(const ModelKey* key, const KeyItem& item) {
   if (key == nullptr || key->idle()) return true;
   return key->queue.empty() && key->has_room(item.mode, item.permits);
 }
 
 // A name that holds all keys under one fence gets that grant; a name that holds some is refused.
 std::optional<ModelReply> LockModel::grant_set_again(const std::vector<ModelKey*>& keys,
-                                                     const AcquireSetRequest& request) {
+                                                     const AcquireRequest& request) {
   std::vector<ModelHold*> own;
   for (ModelKey* key : keys) {
     ModelHold* hold = key == nullptr ? nullptr : key->find_own(Owner(request.holder));
@@ -912,7 +905,7 @@ std::optional<ModelReply> LockModel::grant_set_again(const std::vector<ModelKey*
   if (own.size() < keys.size() || !std::ranges::all_of(own, is_one))
     return ModelReply{Outcome::held};
   for (std::size_t i = 0; i < own.size(); ++i) {
-    const SetItem& item = request.keys[i];
+    const KeyItem& item = request.keys[i];
     const Outcome no = compare_request(own[i]->mode, own[i]->permits, item.mode, item.permits);
     if (no != Outcome::ok) return ModelReply{no};
   }
@@ -929,7 +922,7 @@ std::optional<ModelReply> LockModel::grant_set_again(const std::vector<ModelKey*
 
 // ok if the request gets holds or places; otherwise the refusal.
 Outcome LockModel::why_not_all(const std::vector<ModelKey*>& keys,
-                               const AcquireSetRequest& request) const {
+                               const AcquireRequest& request) const {
   bool enters = true;
   bool is_full_somewhere = false;
   std::size_t made = 0;
@@ -940,7 +933,7 @@ Outcome LockModel::why_not_all(const std::vector<ModelKey*>& keys,
   }
   const Outcome full = enters ? Outcome::ok : why_no_place(is_full_somewhere, request.wait);
   if (full != Outcome::ok) return full;
-  const SetItem& first = request.keys.front();
+  const KeyItem& first = request.keys.front();
   if (enters && is_exhausted(first.kind, first.key)) return Outcome::fences_exhausted;
   if (made > 0 && keys_.size() + made > keys_max_) return Outcome::max_keys;
   const std::size_t client_count = count_holds(request.holder);
@@ -955,8 +948,8 @@ Outcome LockModel::why_not_all(const std::vector<ModelKey*>& keys,
 }
 
 // A forgotten key of this name had no fence larger than `last`.
-void LockModel::make_keys(const AcquireSetRequest& request, Fence last) {
-  for (const SetItem& item : request.keys) {
+void LockModel::make_keys(const AcquireRequest& request, Fence last) {
+  for (const KeyItem& item : request.keys) {
     ModelKey* key = find_key(item.kind, item.key);
     if (key == nullptr) {
       key = &keys_.emplace_back(ModelKey{.kind = item.kind, .name = std::string(item.key)});
@@ -966,19 +959,10 @@ void LockModel::make_keys(const AcquireSetRequest& request, Fence last) {
   }
 }
 
-void LockModel::join_all(const AcquireSetRequest& request, Listener* listener, std::uint64_t id) {
+void LockModel::join_all(const AcquireRequest& request, Listener* listener, std::uint64_t id) {
   for (std::size_t i = 0; i < request.keys.size(); ++i) {
-    const SetItem& item = request.keys[i];
-    const AcquireRequest one{.key = item.key,
-                             .holder = request.holder,
-                             .ttl = request.ttl,
-                             .kind = item.kind,
-                             .limit = item.limit,
-                             .note = request.note,
-                             .peer = request.peer,
-                             .mode = item.mode,
-                             .permits = item.permits};
-    ModelPlace place = place_of(one);
+    const KeyItem& item = request.keys[i];
+    ModelPlace place = place_of(request_for(item, request));
     place.of_set = true;
     place.part = i;
     place.listener = listener;
@@ -1024,17 +1008,16 @@ bool LockModel::settle_set(std::uint64_t id) {
   const auto places = places_of(id);
   if (places.empty()) return false;
   std::vector<ModelKey*> keys;
-  AcquireSetRequest asked{.keys = {}, .holder = "", .ttl = {}};
+  std::vector<KeyItem> items;
   const ModelPlace first = places[0].first->queue[places[0].second];
-  asked.holder = first.owner.view();
-  asked.ttl = first.ttl;
   bool has_turn = true;
   for (const auto& [key, at] : places) {
     const ModelPlace& place = key->queue[at];
     keys.push_back(key);
-    asked.keys.emplace_back(key->name, key->kind, place.mode, key->limit, place.permits);
+    items.emplace_back(key->name, key->kind, place.mode, key->limit, place.permits);
     has_turn = has_turn && at == 0 && key->has_room(place.mode, place.permits);
   }
+  const AcquireRequest asked{.keys = items, .holder = first.owner.view(), .ttl = first.ttl};
   if (const std::optional<ModelReply> again = grant_set_again(keys, asked)) {
     end_set(id, again->outcome, again->grant);
     return true;
@@ -1081,7 +1064,7 @@ void LockModel::end_set(std::uint64_t id, Outcome why, const Grant& grant) {
 }
 
 // The hold of `set` in each key, or null.
-std::vector<ModelHold*> LockModel::holds_of(const SetId& set,
+std::vector<ModelHold*> LockModel::holds_of(const HoldId& set,
                                             const std::vector<ModelKey*>& keys) const {
   std::vector<ModelHold*> holds;
   for (ModelKey* key : keys) {
@@ -1092,12 +1075,12 @@ std::vector<ModelHold*> LockModel::holds_of(const SetId& set,
   return holds;
 }
 
-ModelReply LockModel::renew_set(Time now, const SetId& set, std::optional<Duration> ttl) {
+ModelReply LockModel::renew_set(Time now, const HoldId& set, std::optional<Duration> ttl) {
   const std::vector<ModelKey*> keys = at_all(now, set.keys);
   const std::vector<ModelHold*> holds = holds_of(set, keys);
   for (std::size_t i = 0; i < holds.size(); ++i) {
     if (holds[i] != nullptr) continue;
-    return {why_not(keys[i], {set.keys[i].key, set.holder, set.fence, set.keys[i].kind})};
+    return {why_not(keys[i], hold_for(set.keys[i], set))};
   }
   Grant grant = holds.front()->grant();
   grant.expires_at = Time::never();
@@ -1110,7 +1093,7 @@ ModelReply LockModel::renew_set(Time now, const SetId& set, std::optional<Durati
 }
 
 // Ends all holds before it grants any key to the next waiter.
-std::vector<bool> LockModel::release_set(Time now, const SetId& set) {
+std::vector<bool> LockModel::release_set(Time now, const HoldId& set) {
   const std::vector<ModelKey*> keys = at_all(now, set.keys);
   std::vector<bool> released;
   for (const ModelHold* hold : holds_of(set, keys)) released.push_back(hold != nullptr);
@@ -1123,7 +1106,7 @@ std::vector<bool> LockModel::release_set(Time now, const SetId& set) {
   return released;
 }
 
-bool LockModel::withdraw_set(Time now, const SetId& set) {
+bool LockModel::withdraw_set(Time now, const HoldId& set) {
   const std::vector<ModelKey*> keys = at_all(now, set.keys);
   for (const ModelHold* hold : holds_of(set, keys)) {
     if (hold == nullptr || hold->renewed) return false;

@@ -154,14 +154,14 @@ class LockModel {
   void watch(const Effects& seen);
 
   // The calls of LockTable.
-  ModelReply acquire(Time now, const AcquireRequest& request, Listener* listener, std::uint64_t id,
+  ModelReply acquire(Time now, const KeyRequest& request, Listener* listener, std::uint64_t id,
                      bool has_spare);
-  ModelReply enqueue(Time now, const EnqueueRequest& request, bool has_spare);
+  ModelReply enqueue(Time now, const KeyRequest& request, bool has_spare);
   ModelReply await_turn(Time now, SessionId session, Kind kind, std::string_view key, Duration wait,
                         Listener* listener, std::uint64_t id);
-  ModelReply renew(Time now, const HoldId& hold, std::optional<Duration> ttl);
-  Outcome release(Time now, const HoldId& hold);
-  bool withdraw(Time now, const HoldId& hold);
+  ModelReply renew(Time now, const KeyHold& hold, std::optional<Duration> ttl);
+  Outcome release(Time now, const KeyHold& hold);
+  bool withdraw(Time now, const KeyHold& hold);
   bool cancel(Time now, const Listener* listener, std::uint64_t id);
   // Ends all of the holds at once, and appends their fences to `ended`.
   Outcome revoke(Time now, const LockTable::Revocation& revocation, std::vector<Fence>* ended);
@@ -173,11 +173,11 @@ class LockModel {
 
   // The calls of SetRules. `last` is the table's last fence after the call. `in_the_way` receives
   // the indexes of the keys that prevent a grant.
-  ModelReply acquire_set(Time now, const AcquireSetRequest& request, Listener* listener,
+  ModelReply acquire_set(Time now, const AcquireRequest& request, Listener* listener,
                          std::uint64_t id, Fence last, std::vector<std::size_t>* in_the_way);
-  ModelReply renew_set(Time now, const SetId& set, std::optional<Duration> ttl);
-  std::vector<bool> release_set(Time now, const SetId& set);
-  bool withdraw_set(Time now, const SetId& set);
+  ModelReply renew_set(Time now, const HoldId& set, std::optional<Duration> ttl);
+  std::vector<bool> release_set(Time now, const HoldId& set);
+  bool withdraw_set(Time now, const HoldId& set);
   // Called after every call: ends or grants the sets that the call affected, and grants to the
   // places behind them.
   void settle_sets(Time now);
@@ -215,7 +215,7 @@ class LockModel {
  private:
   ModelKey* find_key(Kind kind, std::string_view name);
   ModelKey* at(Time now, Kind kind, std::string_view name);
-  Outcome why_not(ModelKey* key, const HoldId& id) const;
+  Outcome why_not(ModelKey* key, const KeyHold& id) const;
   std::vector<ModelKey>::iterator longest_idle(const IsLeft& is_left);
 
   ModelReply refuse(Time now, Outcome flaw);
@@ -238,11 +238,10 @@ class LockModel {
   void end_due(ModelKey& key, const Due& due);
   void end_all_due(ModelKey& key);
 
-  template <typename Request>
-  ModelReply grant_new(ModelKey* key, const Request& request, bool has_spare);
+  ModelReply grant_new(ModelKey* key, const KeyRequest& request, bool has_spare);
   bool take_over(ModelHold& hold, const Owner& asker);
   bool take_over(ModelPlace& place, const Owner& asker);
-  std::optional<ModelReply> enqueue_again(ModelKey& key, const EnqueueRequest& request);
+  std::optional<ModelReply> enqueue_again(ModelKey& key, const KeyRequest& request);
   Fence next_fence(Kind kind, std::string_view name) const;
   bool is_exhausted(Kind kind, std::string_view name) const;
   ModelHold& grant(ModelKey& key, const ModelPlace& asked);
@@ -256,16 +255,16 @@ class LockModel {
   void grant_waiters(ModelKey& key);
   void grant_same_owner(ModelKey& key, ModelHold& hold);
 
-  std::vector<ModelKey*> at_all(Time now, const std::vector<SetItem>& items);
-  std::vector<ModelHold*> holds_of(const SetId& set, const std::vector<ModelKey*>& keys) const;
+  std::vector<ModelKey*> at_all(Time now, const KeyItems& items);
+  std::vector<ModelHold*> holds_of(const HoldId& set, const std::vector<ModelKey*>& keys) const;
   bool has_binding_limit(const ModelKey& key) const;
-  bool fits_limit(const ModelKey* key, const SetItem& item, const Owner& owner) const;
-  static bool may_enter(const ModelKey* key, const SetItem& item);
-  Outcome why_not_all(const std::vector<ModelKey*>& keys, const AcquireSetRequest& request) const;
-  void make_keys(const AcquireSetRequest& request, Fence last);
-  void join_all(const AcquireSetRequest& request, Listener* listener, std::uint64_t id);
+  bool fits_limit(const ModelKey* key, const KeyItem& item, const Owner& owner) const;
+  static bool may_enter(const ModelKey* key, const KeyItem& item);
+  Outcome why_not_all(const std::vector<ModelKey*>& keys, const AcquireRequest& request) const;
+  void make_keys(const AcquireRequest& request, Fence last);
+  void join_all(const AcquireRequest& request, Listener* listener, std::uint64_t id);
   std::optional<ModelReply> grant_set_again(const std::vector<ModelKey*>& keys,
-                                            const AcquireSetRequest& request);
+                                            const AcquireRequest& request);
   std::vector<std::pair<ModelKey*, std::size_t>> places_of(std::uint64_t id);
   bool settle_set(std::uint64_t id);
   void grant_set(std::uint64_t id);
@@ -275,8 +274,7 @@ class LockModel {
   Outcome why_no_place(bool is_full_somewhere, Duration wait) const;
   Outcome why_no_more(const Holder& holder) const;
   Duration capped(Duration ttl) const;
-  template <typename Request>
-  ModelPlace place_of(const Request& request) const;
+  ModelPlace place_of(const KeyRequest& request) const;
   void await(ModelPlace& place, Duration wait, Listener* listener, std::uint64_t id);
   void settle(ModelKey& key, std::size_t at, Outcome outcome, const Grant& grant = {});
   void leave_queue(ModelKey& key, std::size_t at, Outcome why);

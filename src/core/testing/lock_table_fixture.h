@@ -48,11 +48,10 @@ class LockTableTest : public ::testing::Test, public Listener {
   };
 
   LockTable::Reply acquire(std::string_view key, const Holder& holder, Params params) {
-    conflict_ = {};
-    const AcquireRequest request{key,         holder,        params.ttl,  params.wait,
-                                 params.kind, params.limit,  params.note, params.peer,
-                                 params.mode, params.permits};
-    const auto reply = table_->acquire(now_, request, this, params.id, {}, &conflict_);
+    conflicts_.clear();
+    const KeyRequest request{key,          holder,      params.ttl,  params.wait, params.kind,
+                             params.limit, params.note, params.peer, params.mode, params.permits};
+    const auto reply = table_->acquire(now_, request, this, params.id, {}, &conflicts_);
     collect();
     return reply;
   }
@@ -73,8 +72,13 @@ class LockTableTest : public ::testing::Test, public Listener {
     return reply.slot;
   }
   LockTable::Reply enqueue(std::string_view key, const Holder& holder, Params params) {
-    const EnqueueRequest request{key,          holder,      params.ttl,    params.kind,
-                                 params.limit, params.mode, params.permits};
+    const KeyRequest request{.key = key,
+                             .holder = holder,
+                             .ttl = params.ttl,
+                             .kind = params.kind,
+                             .limit = params.limit,
+                             .mode = params.mode,
+                             .permits = params.permits};
     const auto reply = table_->enqueue(now_, request);
     collect();
     return reply;
@@ -169,7 +173,7 @@ class LockTableTest : public ::testing::Test, public Listener {
   // The views in these events are dead.
   std::vector<Event> events_;
   std::vector<KeyEvent> key_events_;
-  Conflict conflict_;
+  std::vector<Conflict> conflicts_;
 };
 
 }  // namespace lockd

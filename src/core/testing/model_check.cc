@@ -169,44 +169,44 @@ void ModelCheck::log_terms(const Op& op, bool has_spare) {
 
 std::string ModelCheck::acquire(const Op& op, Time now) {
   const std::string key = name_of(op.key);
-  const AcquireRequest request{.key = key,
-                               .holder = holder_of(op),
-                               .ttl = Duration(op.ttl),
-                               .wait = Duration(op.wait),
-                               .kind = kind_of(op.key),
-                               .limit = op.limit,
-                               .note = kNotes[op.pick % 4],
-                               .peer = op.pick % 8 == 3 ? "10.0.0.9:1" : "",
-                               .mode = op.shared ? Mode::shared : Mode::exclusive,
-                               .permits = op.permits};
+  const KeyRequest request{.key = key,
+                           .holder = holder_of(op),
+                           .ttl = Duration(op.ttl),
+                           .wait = Duration(op.wait),
+                           .kind = kind_of(op.key),
+                           .limit = op.limit,
+                           .note = kNotes[op.pick % 4],
+                           .peer = op.pick % 8 == 3 ? "10.0.0.9:1" : "",
+                           .mode = op.shared ? Mode::shared : Mode::exclusive,
+                           .permits = op.permits};
   Listener* const listener = &listeners_[op.pick % 2];
   KeyUnit spare = spare_for(op);
   const bool has_spare{spare};
   log(" by ", text(LockModel::Owner(request.holder)), " ttl ", op.ttl, " wait ", op.wait);
   log_terms(op, has_spare);
-  Conflict conflict;
+  std::vector<Conflict> conflicts;
   const auto reply =
-      table_.acquire(now, request, listener, waits_.size(), std::move(spare), &conflict);
+      table_.acquire(now, request, listener, waits_.size(), std::move(spare), &conflicts);
   const auto answer = model_.acquire(now, request, listener, waits_.size(), has_spare);
   const LockModel::ModelKey* asked = model_.find(request.kind, key);
   const Conflict acknowledged = asked == nullptr ? Conflict{} : LockModel::conflict(*asked);
   if (std::string wrong = compare(reply, answer); !wrong.empty()) return wrong;
   if (reply.outcome == Outcome::queued) add_wait(reply.slot, op.pick % 2);
   if (!is_in_the_way(reply.outcome)) return {};
-  return compare(conflict, acknowledged);
+  return conflicts.size() == 1 ? compare(conflicts.front(), acknowledged) : "no conflict";
 }
 
 std::string ModelCheck::enqueue(const Op& op, Time now) {
   const std::string key = name_of(op.key);
   Op with_session = op;
   if (op.owner < kNoSession) with_session.owner = kNames + op.owner % kSessions;
-  const EnqueueRequest request{.key = key,
-                               .holder = holder_of(with_session),
-                               .ttl = Duration(op.ttl),
-                               .kind = kind_of(op.key),
-                               .limit = op.limit,
-                               .mode = op.shared ? Mode::shared : Mode::exclusive,
-                               .permits = op.permits};
+  const KeyRequest request{.key = key,
+                           .holder = holder_of(with_session),
+                           .ttl = Duration(op.ttl),
+                           .kind = kind_of(op.key),
+                           .limit = op.limit,
+                           .mode = op.shared ? Mode::shared : Mode::exclusive,
+                           .permits = op.permits};
   KeyUnit spare = spare_for(op);
   const bool has_spare{spare};
   log(" by ", text(LockModel::Owner(request.holder)), " ttl ", op.ttl);
@@ -256,10 +256,10 @@ LockModel::OwnedEvent ModelCheck::choose_hold(const Op& op) const {
 
 std::string ModelCheck::renew_or_end(const Op& op, Time now) {
   const LockModel::OwnedEvent chosen = choose_hold(op);
-  const HoldId id{.key = chosen.key,
-                  .holder = op.pick % 8 == 5 ? holder_of(op) : chosen.owner.view(),
-                  .fence = chosen.fence,
-                  .kind = chosen.kind};
+  const KeyHold id{.key = chosen.key,
+                   .holder = op.pick % 8 == 5 ? holder_of(op) : chosen.owner.view(),
+                   .fence = chosen.fence,
+                   .kind = chosen.kind};
   log(": ", text(id.kind, id.key), " #", id.fence, " of ", text(LockModel::Owner(id.holder)));
   if (op.verb == Verb::release) {
     const LockTable::Reply reply{table_.release(now, id)};
@@ -417,22 +417,23 @@ std::string ModelCheck::acquire_set(const Op& op, Time now) {
   for (const unsigned key : keys) names.push_back(name_of(key));
   Op asker = op;
   if (op.owner < kBadTexts && op.pick % 16 != 15) asker.owner = op.owner % kNames;
-  AcquireSetRequest request{.keys = {},
-                            .holder = holder_of(asker),
-                            .ttl = Duration(op.ttl),
-                            .wait = op.wait <= 0 ? Duration(op.wait) : kSetWait,
-                            .note = kNotes[op.pick / 8 % 4]};
+  std::vector<KeyItem> items;
   for (std::size_t i = 0; i < keys.size(); ++i) {
     const bool is_lock = kind_of(keys[i]) == Kind::lock;
     const std::uint32_t limit = i == 0 ? op.limit : usual_limit(keys[i]);
     const bool is_shared = i == 0 ? op.shared : is_lock && (op.pick >> i) % 2 == 1;
-    request.keys.emplace_back(names[i], kind_of(keys[i]),
-                              is_shared ? Mode::shared : Mode::exclusive, limit,
-                              i == 0    ? op.permits
-                              : is_lock ? 1
-                                        : std::min(limit, op.permits));
+    items.emplace_back(names[i], kind_of(keys[i]), is_shared ? Mode::shared : Mode::exclusive,
+                       limit,
+                       i == 0    ? op.permits
+                       : is_lock ? 1
+                                 : std::min(limit, op.permits));
     log(" + ", text(kind_of(keys[i]), names[i]), is_shared ? " shared" : "");
   }
+  const AcquireRequest request{.keys = items,
+                               .holder = holder_of(asker),
+                               .ttl = Duration(op.ttl),
+                               .wait = op.wait <= 0 ? Duration(op.wait) : kSetWait,
+                               .note = kNotes[op.pick / 8 % 4]};
   log(" by ", text(LockModel::Owner(request.holder)), " ttl ", op.ttl, " wait ", op.wait);
   if (const Outcome flaw = SetRules::check(request); flaw != Outcome::ok) {
     const bool is_known = is_flawed(op) || asker.owner >= kNames;
@@ -440,7 +441,7 @@ std::string ModelCheck::acquire_set(const Op& op, Time now) {
   }
   const std::vector<SetRules::TableRef> places(keys.size(), {&table_, 0});
   std::vector<KeyUnit> units;
-  std::vector<SetConflict> conflicts;
+  std::vector<Conflict> conflicts;
   Listener* const listener = &listeners_[op.pick % 2];
   const auto reply =
       SetRules(now, [] {}).acquire(request, places, listener, waits_.size(), units, &conflicts);
@@ -450,7 +451,7 @@ std::string ModelCheck::acquire_set(const Op& op, Time now) {
   if (std::string wrong = compare(reply, answer); !wrong.empty()) return wrong;
   if (reply.outcome == Outcome::queued) add_wait(reply.slot, op.pick % 2);
   if (!is_in_the_way(reply.outcome)) return {};
-  const bool is_same = std::ranges::equal(in_the_way, conflicts, {}, {}, &SetConflict::item);
+  const bool is_same = std::ranges::equal(in_the_way, conflicts, {}, {}, &Conflict::item);
   return is_same ? "" : "other keys are in the way";
 }
 
@@ -468,15 +469,19 @@ std::string ModelCheck::renew_or_end_set(const Op& op, Time now) {
     const bool is_one = std::ranges::any_of(key.holds, is_match);
     if (is_one || (op.pick % 8 == 7 && names.size() < 4)) names.emplace_back(key.kind, key.name);
   }
-  SetId id{.keys = {}, .holder = chosen.owner.view(), .fence = chosen.fence};
-  for (const auto& [kind, name] : names) id.keys.emplace_back(name, kind);
+  std::vector<KeyItem> items;
+  for (const auto& [kind, name] : names) items.emplace_back(name, kind);
+  const HoldId id{.keys = items, .holder = chosen.owner.view(), .fence = chosen.fence};
   const std::vector<SetRules::TableRef> places(names.size(), {&table_, 0});
   log(": ", names.size(), " keys #", id.fence, " of ", text(chosen.owner));
   SetRules rules(now, [] {});
   if (op.verb == Verb::release_set) {
-    const std::vector<bool> actual = rules.release(id, places);
+    const ReleaseResult actual{Outcome::ok, rules.release(id, places)};
     const std::vector<bool> expected = model_.release_set(now, id);
-    return actual == expected ? "" : "other keys are released";
+    for (std::size_t i = 0; i < expected.size(); ++i) {
+      if (actual.has_released(i) != expected[i]) return "other keys are released";
+    }
+    return "";
   }
   if (op.verb == Verb::withdraw_set) {
     const bool done = rules.withdraw(id, places);

@@ -82,12 +82,11 @@ void StressLoop::acquire(Batch& batch, Client& client) {
   client.secret = random_();
   client.request = ++queued_;
   const std::string key = GuardedKeys::name(client.key);
-  const AcquireRequest request{.key = key,
-                               .holder = {&client.session, client.secret},
-                               .ttl = 600s,
-                               .wait = std::chrono::microseconds(random_() % 100'000 + 1),
-                               .kind = client.kind,
-                               .limit = GuardedKeys::limit(client.kind)};
+  const AcquireRequest request{
+      .keys = KeyItem(key, client.kind, Mode::exclusive, GuardedKeys::limit(client.kind)),
+      .holder = {&client.session, client.secret},
+      .ttl = 600s,
+      .wait = std::chrono::microseconds(random_() % 100'000 + 1)};
   const Answer answer = batch.acquire(request, this, client.request);
   ++keys_.calls;
   if (answer.outcome != Outcome::queued) --queued_;
@@ -101,10 +100,11 @@ void StressLoop::acquire(Batch& batch, Client& client) {
 void StressLoop::release(Batch& batch, Client& client) {
   const std::string key = GuardedKeys::name(client.key);
   keys_.leave(client.key, client.kind);
-  EXPECT_EQ(batch.release({.key = key,
-                           .holder = {&client.session, client.secret},
-                           .fence = client.fence,
-                           .kind = client.kind}),
+  EXPECT_EQ(batch
+                .release({.keys = KeyItem(key, client.kind),
+                          .holder = {&client.session, client.secret},
+                          .fence = client.fence})
+                .outcome,
             Outcome::ok);
   client.state = Client::idle;
 }

@@ -7,12 +7,11 @@
 #include <array>
 #include <cinttypes>
 #include <cstdio>
-#include <set>
 #include <utility>
 
 #include "base/secret.h"
 #include "base/text.h"
-#include "client/set_claim.h"
+#include "client/claim.h"
 #include "lockctl/api/http_api.h"
 #include "lockctl/api/line_api.h"
 #include "lockctl/output/failure.h"
@@ -47,12 +46,10 @@ std::vector<std::string> keys_of(const Arguments& arguments, std::size_t words_b
   if (keys.size() > kKeysPerSetMax) {
     throw Failure(kExitUsage, "at most " + std::to_string(kKeysPerSetMax) + " keys at once");
   }
-  std::set<std::string_view> seen;
-  for (const std::string& key : keys) {
-    if (!seen.insert(checked_key(key)).second) {
-      throw Failure(kExitUsage, in_quotes(key) + " is named twice");
-    }
-  }
+  for (const std::string& key : keys) checked_key(key);
+  const std::vector<KeyItem> items(keys.begin(), keys.end());
+  const std::size_t twin = KeyItems(items).find_duplicate();
+  if (twin < keys.size()) throw Failure(kExitUsage, in_quotes(keys[twin]) + " is named twice");
   return keys;
 }
 
@@ -87,8 +84,8 @@ Share share_of(const Arguments& arguments) {
           .permits = static_cast<std::uint32_t>(permits)};
 }
 
-std::vector<SetItem> items_of(const std::vector<std::string>& keys, const Share& share) {
-  std::vector<SetItem> items;
+std::vector<KeyItem> items_of(const std::vector<std::string>& keys, const Share& share) {
+  std::vector<KeyItem> items;
   for (const std::string& key : keys) {
     items.emplace_back(key, share.kind, share.mode, share.limit, share.permits);
   }

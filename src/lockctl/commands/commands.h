@@ -99,7 +99,7 @@ struct Share {
 // Throws Failure when they do not fit each other.
 Share share_of(const Arguments& arguments);
 // The same share of each. They refer to the keys.
-std::vector<SetItem> items_of(const std::vector<std::string>& keys, const Share& share);
+std::vector<KeyItem> items_of(const std::vector<std::string>& keys, const Share& share);
 
 // --- -n and -w, which mean the same to every command that waits ---
 

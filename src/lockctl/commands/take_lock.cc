@@ -38,34 +38,22 @@ client::Lease lease_of(const Arguments& arguments, const Share& share) {
   return named || share.permits == 1 ? named : kLeaseOfSeveral;
 }
 
-client::LockRequest request_of(const Arguments& arguments, Duration wait, const EventFd& news) {
-  const Share share = share_of(arguments);
-  client::LockRequest request{.key = arguments.operands().front(), .wait = wait};
-  request.lease = lease_of(arguments, share);
-  request.kind = share.kind;
-  request.limit = share.limit;
-  request.mode = share.mode;
-  request.permits = share.permits;
-  request.on_lost = request.on_suspect = [&news](const client::Status&) { news.set(); };
-  request.on_interrupted = tell_once();
-  return request;
-}
-
-client::SetRequest set_request_of(const std::vector<std::string>& keys, const Arguments& arguments,
-                                  Duration wait, const EventFd& news) {
-  return {.keys = items_of(keys, share_of(arguments)),
-          .wait = wait,
-          .lease = whole_seconds(arguments, "ttl"),
-          .on_lost = [&news](const client::Status&) { news.set(); },
-          .on_interrupted = tell_once()};
-}
-
 client::Result<HeldLock> ask_for_lock(client::Client& client, const Arguments& arguments,
                                       Duration wait, const EventFd& news,
                                       const std::stop_token& stop) {
-  if (!arguments.has("all")) return client.acquire(request_of(arguments, wait, news), stop);
-  const std::vector<std::string> keys = keys_of(arguments);
-  return client.acquire_all(set_request_of(keys, arguments, wait, news), stop);
+  const Share share = share_of(arguments);
+  const std::vector<std::string> keys =
+      arguments.has("all") ? keys_of(arguments) : std::vector{arguments.operands().front()};
+  const std::vector<KeyItem> items = items_of(keys, share);
+  const auto notify = [&news](const client::Status&) { news.set(); };
+  return client.acquire(
+      {.keys = items,
+       .wait = wait,
+       .lease = keys.size() == 1 ? lease_of(arguments, share) : whole_seconds(arguments, "ttl"),
+       .on_lost = notify,
+       .on_suspect = notify,
+       .on_interrupted = tell_once()},
+      stop);
 }
 
 client::ClientOptions options_of(const Invocation& invocation) {

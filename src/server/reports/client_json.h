@@ -51,7 +51,7 @@ inline std::string_view mode_name(Mode mode) {
 }
 
 // What is not as it usually is: `mode` of a lock that is shared, `permits` of a semaphore if there
-// are several. `Held` is a HoldStatus, a WaiterStatus, a KeyEvent or a SetItem.
+// are several. `Held` is a HoldStatus, a WaiterStatus, a KeyEvent or a KeyItem.
 template <typename Held>
 void add_share(JsonObject& json, const Held& held) {
   if (held.mode != Mode::exclusive) json.add("mode", mode_name(held.mode));

@@ -182,7 +182,7 @@ std::int64_t ApiCalls::ms_until(Time time) const {
 
 void ApiCalls::acquire(Kind kind, RequestParams& params, std::string& out) {
   if (kind == Kind::lock && NamedKeys::are_in(params)) return acquire_all(params, out);
-  const SetItem item = item_in(params, kind);
+  const KeyItem item = item_in(params, kind);
   const Terms terms = terms_in(params);
   if (refuse_params(params, out) || refuse_name(item.key, out)) return;
   session_.log().about(item.key);
@@ -190,23 +190,20 @@ void ApiCalls::acquire(Kind kind, RequestParams& params, std::string& out) {
   const HttpCall call = is_lock ? HttpCall::acquire : HttpCall::semaphore_acquire;
   if (ask_leader(call, params, terms.wait)) return;
 
-  Conflict conflict;
-  const Answer answer = context_.batch.acquire({.key = item.key,
-                                                .holder = terms.holder,
-                                                .ttl = lease(terms.ttl_ms),
-                                                .wait = terms.wait,
-                                                .kind = kind,
-                                                .limit = item.limit,
-                                                .note = terms.note,
-                                                .peer = session_.peer().address,
-                                                .mode = item.mode,
-                                                .permits = item.permits},
-                                               &context_.host.listener(), session_.id(), &conflict);
+  std::vector<Conflict> conflicts;
+  const Answer answer =
+      context_.batch.acquire({.keys = item,
+                              .holder = terms.holder,
+                              .ttl = lease(terms.ttl_ms),
+                              .wait = terms.wait,
+                              .note = terms.note,
+                              .peer = session_.peer().address},
+                             &context_.host.listener(), session_.id(), &conflicts);
   if (answer.outcome == Outcome::ok) {
     return answer_grant(item.key, terms.holder, answer.grant, out);
   }
   if (answer.outcome != Outcome::queued) {
-    return refuse_acquire(kind, item.key, answer.outcome, conflict, out);
+    return refuse_acquire(kind, item.key, answer.outcome, conflicts, out);
   }
   state_ = State::waiting;
   session_.set_wait({answer.wait, kind, std::string(item.key), std::string(terms.holder)});
@@ -220,9 +217,9 @@ void ApiCalls::on_wait_done(const WaitResult& result, std::string& out) {
   if (result.outcome == Outcome::ok) {
     return answer_grant(wait.key, wait.holder, result.grant, out);
   }
-  Conflict conflict;
-  context_.batch.explain(wait.kind, wait.key, &conflict);
-  refuse_acquire(wait.kind, wait.key, result.outcome, conflict, out);
+  const std::vector<Conflict> conflicts = context_.batch.explain(
+      {.keys = KeyItem(wait.key, wait.kind), .holder = wait.holder, .ttl = {}});
+  refuse_acquire(wait.kind, wait.key, result.outcome, conflicts, out);
 }
 
 void ApiCalls::answer_grant(std::string_view key, std::string_view holder, const Grant& grant,
@@ -279,7 +276,8 @@ void ApiCalls::add_held_by(JsonObject& json, Kind kind, std::string_view key) {
 // A key that is free is refused to a request that does not wait while the first request of its
 // queue waits for other keys too.
 void ApiCalls::refuse_acquire(Kind kind, std::string_view key, Outcome outcome,
-                              const Conflict& conflict, std::string& out) {
+                              const std::vector<Conflict>& conflicts, std::string& out) {
+  const Conflict conflict = conflicts.empty() ? Conflict{} : conflicts.front();
   HttpError error = error_of(outcome);
   if (outcome == Outcome::held && conflict.holders == 0) error.detail = kWaitedFor;
   const bool names_others = outcome == Outcome::held || outcome == Outcome::timeout;
@@ -303,7 +301,7 @@ void ApiCalls::renew(Kind kind, RequestParams& params, std::string& out) {
   if (kind == Kind::lock && NamedKeys::are_in(params)) return renew_all(params, out);
   const HoldId hold = hold_in(params, kind);
   const auto ttl_ms = params.number_if_given("ttl_ms", 1, kMsMax);
-  if (refuse_params(params, out) || refuse_name(hold.key, out)) return;
+  if (refuse_params(params, out) || refuse_name(hold.keys.front().key, out)) return;
   session_.log().about(hold);
   if (ask_leader(kind == Kind::lock ? HttpCall::renew : HttpCall::semaphore_renew, params)) return;
 
@@ -311,7 +309,7 @@ void ApiCalls::renew(Kind kind, RequestParams& params, std::string& out) {
   if (ttl_ms) ttl = of_ms(*ttl_ms);
   const Answer answer = context_.batch.renew(hold, ttl);
   if (answer.outcome == Outcome::ok) {
-    return answer_grant(hold.key, hold.holder.name(), answer.grant, out);
+    return answer_grant(hold.keys.front().key, hold.holder.name(), answer.grant, out);
   }
   refuse_hold(answer.outcome, out);
 }
@@ -319,15 +317,15 @@ void ApiCalls::renew(Kind kind, RequestParams& params, std::string& out) {
 void ApiCalls::release(Kind kind, RequestParams& params, std::string& out) {
   if (kind == Kind::lock && NamedKeys::are_in(params)) return release_all(params, out);
   const HoldId hold = hold_in(params, kind);
-  if (refuse_params(params, out) || refuse_name(hold.key, out)) return;
+  if (refuse_params(params, out) || refuse_name(hold.keys.front().key, out)) return;
   session_.log().about(hold);
   const bool is_lock = kind == Kind::lock;
   if (ask_leader(is_lock ? HttpCall::release : HttpCall::semaphore_release, params)) return;
 
-  const Outcome outcome = context_.batch.release(hold);
+  const Outcome outcome = context_.batch.release(hold).outcome;
   if (outcome != Outcome::ok) return refuse_hold(outcome, out);
   JsonObject json;
-  json.add("key", hold.key);
+  json.add("key", hold.keys.front().key);
   json.add("released", true);
   replies_.answer(200, json.finish(), out);
 }

@@ -114,8 +114,8 @@ class ApiCalls {
   // Adds `held_by` to a refusal: the hold of the key whose lease ends last. Adds nothing if the key
   // is free. A client without the right `read` sees neither the holder's address nor its note.
   void add_held_by(JsonObject& json, Kind kind, std::string_view key);
-  void refuse_acquire(Kind kind, std::string_view key, Outcome outcome, const Conflict& conflict,
-                      std::string& out);
+  void refuse_acquire(Kind kind, std::string_view key, Outcome outcome,
+                      const std::vector<Conflict>& conflicts, std::string& out);
   void refuse_hold(Outcome outcome, std::string& out);
   // Has the answer rest on that this server leads, by something appended from now on. False when it
   // follows: it is refused.
@@ -138,8 +138,8 @@ class ApiCalls {
   void answer_grant(const NamedKeys& keys, std::string_view holder, const Grant& grant,
                     std::string& out);
   std::string conflicts_json(const NamedKeys& keys, Outcome outcome,
-                             const std::vector<SetConflict>& conflicts);
-  void refuse_all(const NamedKeys& keys, Outcome outcome, const std::vector<SetConflict>& conflicts,
+                             const std::vector<Conflict>& conflicts);
+  void refuse_all(const NamedKeys& keys, Outcome outcome, const std::vector<Conflict>& conflicts,
                   std::string& out);
 
   // Signals.

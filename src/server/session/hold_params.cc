@@ -17,8 +17,8 @@ Mode mode_in(RequestParams& params) {
 }
 
 // As it may be said again, of what is held; it changes nothing.
-SetItem held_item_in(RequestParams& params) {
-  const SetItem item(params.name("key"), kind_in(params));
+KeyItem held_item_in(RequestParams& params) {
+  const KeyItem item(params.name("key"), kind_in(params));
   mode_in(params);
   const auto limit = params.number_if_given("limit", 1, kLimitMax);
   params.number_if_given("permits", 1, limit.value_or(kLimitMax));
@@ -33,7 +33,7 @@ Kind kind_in(RequestParams& params) {
   return kind == "semaphore" ? Kind::semaphore : Kind::lock;
 }
 
-SetItem item_in(RequestParams& params, Kind kind) {
+KeyItem item_in(RequestParams& params, Kind kind) {
   const std::string_view key = params.name("key");
   if (kind == Kind::lock) return {key, kind, mode_in(params)};
   const std::int64_t limit = params.number("limit", 1, kLimitMax);
@@ -60,7 +60,7 @@ HoldId hold_in(RequestParams& params, Kind kind) {
   const std::string_view key = params.name("key");
   const std::string_view holder = params.name("holder");
   const std::int64_t token = params.number("token", 1, kFenceMax);
-  return {.key = key, .holder = holder, .fence = static_cast<Fence>(token), .kind = kind};
+  return {.keys = KeyItem(key, kind), .holder = holder, .fence = static_cast<Fence>(token)};
 }
 
 NamedKeys::NamedKeys(RequestParams& params) : by_items_(params.has("items")) {
@@ -70,7 +70,7 @@ NamedKeys::NamedKeys(RequestParams& params) : by_items_(params.has("items")) {
 
 NamedKeys NamedKeys::to_take(RequestParams& params) {
   NamedKeys named(params);
-  std::vector<SetItem> items;
+  std::vector<KeyItem> items;
   if (named.by_items_) {
     for (RequestParams& item : params.objects("items")) {
       items.push_back(item_in(item, kind_in(item)));
@@ -87,7 +87,7 @@ NamedKeys NamedKeys::to_take(RequestParams& params) {
 
 NamedKeys NamedKeys::that_are_held(RequestParams& params) {
   NamedKeys named(params);
-  std::vector<SetItem> items;
+  std::vector<KeyItem> items;
   if (named.by_items_) {
     for (RequestParams& item : params.objects("items")) items.push_back(held_item_in(item));
   } else {
@@ -98,21 +98,17 @@ NamedKeys NamedKeys::that_are_held(RequestParams& params) {
   return named;
 }
 
-void NamedKeys::add(std::vector<SetItem> items) {
+void NamedKeys::add(std::vector<KeyItem> items) {
   texts_.reserve(items.size());
-  for (const SetItem& item : items) texts_.emplace_back(item.key);
+  for (const KeyItem& item : items) texts_.emplace_back(item.key);
   items_ = std::move(items);
   for (std::size_t i = 0; i < items_.size(); ++i) items_[i].key = texts_[i];
 }
 
-// There are 64 at most.
 void NamedKeys::refuse_twins(RequestParams& params) const {
-  for (std::size_t i = 1; i < items_.size(); ++i) {
-    for (std::size_t j = 0; j < i; ++j) {
-      if (items_[i].kind != items_[j].kind || items_[i].key != items_[j].key) continue;
-      return params.refuse(member(), "must be different: \"" + texts_[i] + "\" is there twice");
-    }
-  }
+  const std::size_t twin = KeyItems(items_).find_duplicate();
+  if (twin == items_.size()) return;
+  params.refuse(member(), "must be different: \"" + texts_[twin] + "\" is there twice");
 }
 
 }  // namespace lockd

@@ -22,7 +22,7 @@ inline constexpr std::int64_t kMsMax = 9'223'372'036'000;
 Kind kind_in(RequestParams& params);
 
 // The key of an acquisition, and how much of it.
-SetItem item_in(RequestParams& params, Kind kind);
+KeyItem item_in(RequestParams& params, Kind kind);
 
 // What an acquisition says besides.
 struct Terms {
@@ -51,19 +51,19 @@ class NamedKeys {
   NamedKeys(NamedKeys&&) = default;
   NamedKeys& operator=(NamedKeys&&) = default;
 
-  const std::vector<SetItem>& items() const { return items_; }
+  const std::vector<KeyItem>& items() const { return items_; }
   // As a reply names them: as the request did.
   std::string_view member() const { return by_items_ ? "items" : "keys"; }
   bool by_items() const { return by_items_; }
 
  private:
   explicit NamedKeys(RequestParams& params);
-  void add(std::vector<SetItem> items);
+  void add(std::vector<KeyItem> items);
   void refuse_twins(RequestParams& params) const;
 
   bool by_items_;
   std::vector<std::string> texts_;
-  std::vector<SetItem> items_;  // refer to the texts
+  std::vector<KeyItem> items_;  // refer to the texts
 };
 
 }  // namespace lockd

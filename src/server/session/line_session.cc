@@ -74,6 +74,17 @@ PermitPtr permit_of(const ForwardedClient& client) {
   return std::make_shared<const Permit>(Permit{.name = client.token_name, .rights = Rights::all()});
 }
 
+KeyItem item_of(const LineRequest& request) {
+  return {request.key, request.kind, request.mode, request.limit, request.permits};
+}
+
+// Precondition: the request has a lock token.
+HoldId hold_of(const LineRequest& request) {
+  return {.keys = KeyItem(request.key, request.kind),
+          .holder = {nullptr, request.token->secret},
+          .fence = request.token->fence};
+}
+
 }  // namespace
 
 LineSession::LineSession(SessionContext& context, SessionId id, Peer peer)
@@ -206,27 +217,18 @@ Holder LineSession::holder_of(const LineRequest& request) {
 
 void LineSession::acquire(const LineRequest& request, std::string& out) {
   reply_or_wait(request,
-                context_.batch.acquire({.key = request.key,
+                context_.batch.acquire({.keys = item_of(request),
                                         .holder = holder_of(request),
                                         .ttl = lease(request),
-                                        .wait = request.wait,
-                                        .kind = request.kind,
-                                        .limit = request.limit,
-                                        .mode = request.mode,
-                                        .permits = request.permits},
+                                        .wait = request.wait},
                                        &context_.host.listener(), session_.id),
                 out);
 }
 
 void LineSession::enqueue(const LineRequest& request, std::string& out) {
   reply(request.command,
-        context_.batch.enqueue({.key = request.key,
-                                .holder = holder_of(request),
-                                .ttl = lease(request),
-                                .kind = request.kind,
-                                .limit = request.limit,
-                                .mode = request.mode,
-                                .permits = request.permits}),
+        context_.batch.enqueue(
+            {.keys = item_of(request), .holder = holder_of(request), .ttl = lease(request)}),
         out);
 }
 
@@ -239,20 +241,12 @@ void LineSession::await_turn(const LineRequest& request, std::string& out) {
 
 void LineSession::release(const LineRequest& request, std::string& out) {
   if (!request.token.has_value()) return write_status(out, kStatusError);
-  const Outcome outcome = context_.batch.release({.key = request.key,
-                                                  .holder = {nullptr, request.token->secret},
-                                                  .fence = request.token->fence,
-                                                  .kind = request.kind});
-  say(request.command, outcome, out);
+  say(request.command, context_.batch.release(hold_of(request)).outcome, out);
 }
 
 void LineSession::renew(const LineRequest& request, std::string& out) {
   if (!request.token.has_value()) return write_status(out, kStatusError);
-  const Answer answer = context_.batch.renew({.key = request.key,
-                                              .holder = {nullptr, request.token->secret},
-                                              .fence = request.token->fence,
-                                              .kind = request.kind},
-                                             request.ttl);
+  const Answer answer = context_.batch.renew(hold_of(request), request.ttl);
   // What was granted is what remains: no time has passed.
   if (answer.outcome == Outcome::ok) return write_remaining(out, answer.grant.ttl);
   say(request.command, answer.outcome, out);

@@ -30,7 +30,7 @@ class RequestLog {
     if (is_under_way()) under_way_->fence = fence;
   }
   void about(const HoldId& hold) {
-    about(hold.key);
+    about(hold.keys.front().key);
     about(hold.fence);
   }
   void comes_to(std::string_view outcome) {

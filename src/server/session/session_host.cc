@@ -347,14 +347,13 @@ void SessionHost::take_back(const WaitResult& result) {
 
 void SessionHost::take_back(const ServerSession::Wait& wait, const Grant& grant) {
   if (wait.all != nullptr) {
-    batch_.withdraw_all({.keys = wait.all->items(), .holder = wait.holder, .fence = grant.fence});
+    batch_.withdraw({.keys = wait.all->items(), .holder = wait.holder, .fence = grant.fence});
     return;
   }
   const Holder by_secret(nullptr, grant.secret);
-  batch_.withdraw({.key = wait.key,
+  batch_.withdraw({.keys = KeyItem(wait.key, wait.kind),
                    .holder = wait.holder.empty() ? by_secret : Holder(wait.holder),
-                   .fence = grant.fence,
-                   .kind = wait.kind});
+                   .fence = grant.fence});
 }
 
 // Grants that the peer will never hear of.

@@ -18,7 +18,7 @@ namespace lockd {
 namespace {
 
 // What names a key where some of a set are told of.
-std::string name_json(const NamedKeys& keys, const SetItem& item) {
+std::string name_json(const NamedKeys& keys, const KeyItem& item) {
   std::string name;
   append_json_string(name, item.key);
   if (!keys.by_items()) return name;
@@ -29,7 +29,7 @@ std::string name_json(const NamedKeys& keys, const SetItem& item) {
 }
 
 // As it was asked for.
-std::string item_json(const SetItem& item) {
+std::string item_json(const KeyItem& item) {
   JsonObject json;
   json.add("key", item.key);
   json.add("kind", kind_name(item.kind));
@@ -41,7 +41,7 @@ std::string item_json(const SetItem& item) {
 // What was granted, as it was asked for.
 std::string granted_json(const NamedKeys& keys) {
   JsonArray names;
-  for (const SetItem& item : keys.items()) {
+  for (const KeyItem& item : keys.items()) {
     names.add_json(keys.by_items() ? item_json(item) : name_json(keys, item));
   }
   return names.finish();
@@ -50,14 +50,14 @@ std::string granted_json(const NamedKeys& keys) {
 // What was renewed: who renews does not say what it was granted.
 std::string renewed_json(const NamedKeys& keys) {
   JsonArray names;
-  for (const SetItem& item : keys.items()) names.add_json(name_json(keys, item));
+  for (const KeyItem& item : keys.items()) names.add_json(name_json(keys, item));
   return names.finish();
 }
 
-bool is_held_by_somebody(const SetConflict& found) { return found.conflict.holders > 0; }
+bool is_held_by_somebody(const Conflict& found) { return found.holders > 0; }
 
 // The holds that a renewal or a release names.
-SetId set_of(const NamedKeys& keys, std::string_view holder, std::int64_t token) {
+HoldId set_of(const NamedKeys& keys, std::string_view holder, std::int64_t token) {
   return {.keys = keys.items(), .holder = holder, .fence = static_cast<Fence>(token)};
 }
 
@@ -65,7 +65,7 @@ SetId set_of(const NamedKeys& keys, std::string_view holder, std::int64_t token)
 
 // Before anything happens to any of them.
 bool ApiCalls::refuse_names(const NamedKeys& keys, std::string& out) {
-  for (const SetItem& item : keys.items()) {
+  for (const KeyItem& item : keys.items()) {
     if (refuse_name(item.key, out)) return true;
   }
   session_.log().about(keys.items().front().key);
@@ -78,15 +78,15 @@ void ApiCalls::acquire_all(RequestParams& params, std::string& out) {
   if (refuse_params(params, out) || refuse_names(keys, out)) return;
   if (ask_leader(HttpCall::acquire, params, terms.wait)) return;
 
-  std::vector<SetConflict> conflicts;
+  std::vector<Conflict> conflicts;
   const Answer answer =
-      context_.batch.acquire_all({.keys = keys.items(),
-                                  .holder = terms.holder,
-                                  .ttl = lease(terms.ttl_ms),
-                                  .wait = terms.wait,
-                                  .note = terms.note,
-                                  .peer = session_.peer().address},
-                                 &context_.host.listener(), session_.id(), &conflicts);
+      context_.batch.acquire({.keys = keys.items(),
+                              .holder = terms.holder,
+                              .ttl = lease(terms.ttl_ms),
+                              .wait = terms.wait,
+                              .note = terms.note,
+                              .peer = session_.peer().address},
+                             &context_.host.listener(), session_.id(), &conflicts);
   if (answer.outcome == Outcome::ok) return answer_grant(keys, terms.holder, answer.grant, out);
   if (answer.outcome != Outcome::queued) return refuse_all(keys, answer.outcome, conflicts, out);
   state_ = State::waiting;
@@ -102,9 +102,9 @@ void ApiCalls::end_wait_for_all(const WaitResult& result, std::string& out) {
   if (result.outcome == Outcome::ok) {
     return answer_grant(*wait.all, wait.holder, result.grant, out);
   }
-  const auto conflicts = context_.batch.explain_all({.keys = wait.all->items(),
-                                                     .holder = wait.holder,
-                                                     .ttl = context_.options.default_lease_ttl});
+  const auto conflicts = context_.batch.explain({.keys = wait.all->items(),
+                                                 .holder = wait.holder,
+                                                 .ttl = context_.options.default_lease_ttl});
   refuse_all(*wait.all, result.outcome, conflicts, out);
 }
 
@@ -118,14 +118,15 @@ void ApiCalls::renew_all(RequestParams& params, std::string& out) {
 
   std::optional<Duration> ttl;
   if (ttl_ms) ttl = std::chrono::milliseconds(*ttl_ms);
-  const SetResult renewed = context_.batch.renew_all(set_of(keys, holder, token), ttl);
-  if (renewed) {
+  std::size_t first_missing = 0;
+  const Answer renewed = context_.batch.renew(set_of(keys, holder, token), ttl, &first_missing);
+  if (renewed.outcome == Outcome::ok) {
     JsonObject json;
     json.add_json(keys.member(), renewed_json(keys));
     return answer_grant(std::move(json), holder, renewed.grant, out);
   }
-  if (renewed.conflicts.empty()) return refuse_hold(renewed.outcome, out);
-  const SetItem& missing = keys.items()[renewed.conflicts.front().item];
+  if (!is_not_held(renewed.outcome)) return refuse_hold(renewed.outcome, out);
+  const KeyItem& missing = keys.items()[first_missing];
   const HttpError error = error_of(renewed.outcome);
   JsonObject json = refusal(error);
   json.add("key", missing.key);
@@ -140,12 +141,12 @@ void ApiCalls::release_all(RequestParams& params, std::string& out) {
   if (refuse_params(params, out) || refuse_names(keys, out)) return;
   if (ask_leader(HttpCall::release, params)) return;
 
-  const ReleaseSetResult result = context_.batch.release_all(set_of(keys, holder, token));
-  if (!result) return refuse_hold(result.outcome, out);
+  const ReleaseResult result = context_.batch.release(set_of(keys, holder, token));
+  if (!result && !is_not_held(result.outcome)) return refuse_hold(result.outcome, out);
   JsonArray released;
   JsonArray not_held;
   for (std::size_t i = 0; i < keys.items().size(); ++i) {
-    (result.released[i] ? released : not_held).add_json(name_json(keys, keys.items()[i]));
+    (result.has_released(i) ? released : not_held).add_json(name_json(keys, keys.items()[i]));
   }
   JsonObject json;
   json.add_json("released", released.finish());
@@ -161,11 +162,10 @@ void ApiCalls::answer_grant(const NamedKeys& keys, std::string_view holder, cons
 }
 
 std::string ApiCalls::conflicts_json(const NamedKeys& keys, Outcome outcome,
-                                     const std::vector<SetConflict>& conflicts) {
+                                     const std::vector<Conflict>& conflicts) {
   JsonArray array;
-  for (const SetConflict& found : conflicts) {
-    const SetItem& item = keys.items()[found.item];
-    const Conflict& conflict = found.conflict;
+  for (const Conflict& conflict : conflicts) {
+    const KeyItem& item = keys.items()[conflict.item];
     JsonObject json;
     json.add("key", item.key);
     json.add("kind", kind_name(item.kind));
@@ -173,7 +173,7 @@ std::string ApiCalls::conflicts_json(const NamedKeys& keys, Outcome outcome,
     json.add("waiters", conflict.waiters);
     const bool tells_limit = outcome == Outcome::limit_mismatch && item.kind == Kind::semaphore;
     if (tells_limit) json.add("limit", conflict.limit);
-    if (found.own) json.add("own", true);
+    if (conflict.own) json.add("own", true);
     array.add_json(json.finish());
   }
   return array.finish();
@@ -181,9 +181,9 @@ std::string ApiCalls::conflicts_json(const NamedKeys& keys, Outcome outcome,
 
 // With each key that is in the way, as far as any still is.
 void ApiCalls::refuse_all(const NamedKeys& keys, Outcome outcome,
-                          const std::vector<SetConflict>& conflicts, std::string& out) {
+                          const std::vector<Conflict>& conflicts, std::string& out) {
   HttpError error = error_of(outcome);
-  if (outcome == Outcome::held && std::ranges::any_of(conflicts, &SetConflict::own)) {
+  if (outcome == Outcome::held && std::ranges::any_of(conflicts, &Conflict::own)) {
     error.detail = "this holder has a part of them, or has them under several fences";
   } else if (outcome == Outcome::held && std::ranges::none_of(conflicts, is_held_by_somebody)) {
     error.detail = kWaitedFor;

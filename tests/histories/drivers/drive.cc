@@ -47,11 +47,9 @@ class Worker {
 
   void hold_one() {
     const Instant call = now();
-    auto held = client_.acquire({.key = key_,
+    auto held = client_.acquire({.keys = lockd::semaphore(key_, limit_),
                                  .wait = std::chrono::seconds(wait_s_),
-                                 .lease = std::chrono::seconds(ttl_s_),
-                                 .kind = is_lock_ ? lockd::Kind::lock : lockd::Kind::semaphore,
-                                 .limit = limit_});
+                                 .lease = std::chrono::seconds(ttl_s_)});
     const Instant ret = now();
     if (!held) return note("acquire", call, ret, refused(held.outcome));
     fence_ = held->fence();

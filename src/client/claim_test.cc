@@ -1,4 +1,4 @@
-#include "client/set_claim.h"
+#include "client/claim.h"
 
 #include <gtest/gtest.h>
 
@@ -15,7 +15,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-std::shared_ptr<const SetClaim> claim_of(const SetRequest& request,
+std::shared_ptr<const SetClaim> claim_of(const LockRequest& request,
                                          const ConnectOptions& options = {.name = "me",
                                                                           .note = ""}) {
   auto made = SetClaim::make(request, options);
@@ -30,19 +30,17 @@ std::string masked_holder(std::string lines) {
 }
 
 TEST(SetClaim, SaysWhatItWants) {
-  const auto plain = claim_of({.keys = {"a", "\"b\""}, .lease = 9s});
+  const auto plain = claim_of({.keys = std::vector<KeyItem>{"a", "\"b\""}, .lease = 9s});
   EXPECT_EQ(masked_holder(plain->acquire_lines(1500ms)),
             "api\nPOST /v1/acquire\n"
             R"({"keys":["a","\"b\""],"holder":"me#","ttl_ms":9000,"wait_ms":1500})"
             "\n");
-  EXPECT_EQ(masked_holder(claim_of({.keys = {"a"}})->acquire_lines(0s)),
+  EXPECT_EQ(masked_holder(claim_of({.keys = std::vector<KeyItem>{"a"}})->acquire_lines(0s)),
             "api\nPOST /v1/acquire\n"
             R"({"keys":["a"],"holder":"me#"})"
             "\n");
-  const auto mixed = claim_of({.keys = {"a",
-                                        {"b", Kind::lock, Mode::shared},
-                                        {"c", Kind::semaphore, Mode::exclusive, 8, 4},
-                                        {"a", Kind::semaphore, Mode::exclusive, 2}}});
+  const std::vector<KeyItem> items{"a", shared("b"), semaphore("c", 8, 4), semaphore("a", 2)};
+  const auto mixed = claim_of({.keys = items});
   EXPECT_EQ(masked_holder(mixed->acquire_lines(0s)),
             "api\nPOST /v1/acquire\n"
             R"({"items":[{"key":"a","kind":"lock"},{"key":"b","kind":"lock","mode":"shared"},)"
@@ -61,7 +59,7 @@ TEST(SetClaim, SaysWhatItWants) {
 }
 
 TEST(SetClaim, NamesAWaitThatIsNeverShorterAndNeverTooLong) {
-  const auto claim = claim_of({.keys = {"a"}});
+  const auto claim = claim_of({.keys = std::vector<KeyItem>{"a"}});
   EXPECT_NE(claim->acquire_lines(1ns).find(R"("wait_ms":1})"), std::string::npos);
   EXPECT_NE(claim->acquire_lines(kDurationMax).find(R"("wait_ms":9223372036000})"),
             std::string::npos);
@@ -69,7 +67,8 @@ TEST(SetClaim, NamesAWaitThatIsNeverShorterAndNeverTooLong) {
 
 TEST(SetClaim, HasAHolderOfItsOwn) {
   const auto holder_of = [](const ConnectOptions& options) {
-    const std::string lines = claim_of({.keys = {"a"}}, options)->acquire_lines(0s);
+    const std::string lines =
+        claim_of({.keys = std::vector<KeyItem>{"a"}}, options)->acquire_lines(0s);
     const std::size_t start = lines.find("\"holder\":\"") + 10;
     return lines.substr(start, lines.find('"', start) - start);
   };
@@ -80,39 +79,39 @@ TEST(SetClaim, HasAHolderOfItsOwn) {
   EXPECT_TRUE(is_name(cut)) << cut;
   EXPECT_EQ(cut.size(), 238U + 17U) << "119 letters of two bytes, and what makes it unique";
   EXPECT_TRUE(holder_of({.name = ""}).starts_with('#'));
-  EXPECT_NE(claim_of({.keys = {"a"}}, {.name = "me", .note = "why"})
+  EXPECT_NE(claim_of({.keys = std::vector<KeyItem>{"a"}}, {.name = "me", .note = "why"})
                 ->acquire_lines(0s)
                 .find(R"("note":"why")"),
             std::string::npos);
 }
 
 TEST(SetClaim, ThatNoServerTakesIsInvalid) {
-  std::vector<SetItem> many;
+  std::vector<KeyItem> many;
   std::vector<std::string> names;
   for (int i = 0; i < 65; ++i) names.push_back(std::to_string(i));
   for (const std::string& name : names) many.emplace_back(name);
-  const std::vector<SetRequest> bad{
-      {.keys = {}},
-      {.keys = many},
-      {.keys = {"a", "b", "a"}},
-      {.keys = {"a", ""}},
-      {.keys = {"a", "b\n"}},
-      {.keys = {"a"}, .lease = 0s},
-      {.keys = {{"a", Kind::semaphore, Mode::exclusive, 4, 5}}},
-      {.keys = {{"a", Kind::semaphore, Mode::exclusive, 0}}},
-      {.keys = {{"a", Kind::lock, Mode::exclusive, 1, 2}}},
-      {.keys = {{"a", Kind::semaphore, Mode::shared, 2}}},
+  const std::vector<std::vector<KeyItem>> bad{
+      {},
+      many,
+      {"a", "b", "a"},
+      {"a", ""},
+      {"a", "b\n"},
+      {semaphore("a", 4, 5)},
+      {semaphore("a", 0)},
+      {{"a", Kind::lock, Mode::exclusive, 1, 2}},
+      {{"a", Kind::semaphore, Mode::shared, 2}},
   };
-  for (const SetRequest& request : bad) {
-    EXPECT_EQ(SetClaim::make(request, {}).outcome, Outcome::invalid);
+  for (const std::vector<KeyItem>& keys : bad) {
+    EXPECT_EQ(SetClaim::make({.keys = keys}, {}).outcome, Outcome::invalid);
   }
-  EXPECT_EQ(SetClaim::make(bad[2], {}).detail, "a is in the set twice");
+  EXPECT_EQ(SetClaim::make({.keys = "a", .lease = 0s}, {}).outcome, Outcome::invalid);
+  EXPECT_EQ(SetClaim::make({.keys = bad[2]}, {}).detail, "a is in the set twice");
   many.pop_back();
   EXPECT_TRUE(SetClaim::make({.keys = many}, {}));
 }
 
 TEST(SetClaim, ReadsGrants) {
-  const auto claim = claim_of({.keys = {"a", "b"}, .lease = 9s});
+  const auto claim = claim_of({.keys = std::vector<KeyItem>{"a", "b"}, .lease = 9s});
   const auto grant = claim->grant_of(R"(ok 200 {"keys":["a","b"],"token":26,"ttl_ms":5999})");
   ASSERT_TRUE(grant) << describe(grant);
   EXPECT_EQ(grant->fence, 26U);
@@ -168,7 +167,7 @@ TEST(SetClaim, SaysWhatIsInTheWay) {
 }
 
 TEST(SetClaim, SaysWhatIsGone) {
-  const auto claim = claim_of({.keys = {"a", "b"}});
+  const auto claim = claim_of({.keys = std::vector<KeyItem>{"a", "b"}});
   EXPECT_EQ(claim->gone_in(R"(ok 409 {"error":"expired","key":"b"})"), "b");
   EXPECT_EQ(claim->gone_in(R"(ok 200 {"released":["a"],"not_held":["b"]})"), "b");
   EXPECT_EQ(claim->gone_in(R"(ok 200 {"released":[],"not_held":[{"key":"b","kind":"lock"}]})"),

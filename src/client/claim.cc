@@ -1,4 +1,4 @@
-#include "client/set_claim.h"
+#include "client/claim.h"
 
 #include <algorithm>
 #include <array>
@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <cstdio>
 #include <optional>
-#include <set>
 #include <utility>
 
 #include "base/secret.h"
@@ -36,19 +35,18 @@ std::string note_of(const ConnectOptions& options) {
   return options.note ? *options.note : default_note();
 }
 
-std::vector<std::string> keys_of(const std::vector<SetItem>& items) {
+std::vector<std::string> keys_of(const KeyItems& items) {
   std::vector<std::string> keys;
-  for (const SetItem& item : items) keys.emplace_back(item.key);
+  for (const KeyItem& item : items) keys.emplace_back(item.key);
   return keys;
 }
 
 // What no server takes of one key, none takes of several.
-Status check(const SetRequest& request) {
+Status check(const LockRequest& request) {
   if (request.keys.empty() || request.keys.size() > kKeysPerSetMax) {
     return {Outcome::invalid, "a set is 1 to " + std::to_string(kKeysPerSetMax) + " keys"};
   }
-  std::set<std::pair<Kind, std::string_view>> seen;
-  for (const SetItem& item : request.keys) {
+  for (const KeyItem& item : request.keys) {
     const auto lines = acquire_lines({.key = item.key,
                                       .lease = request.lease.value_or(seconds(1)),
                                       .kind = item.kind,
@@ -56,11 +54,10 @@ Status check(const SetRequest& request) {
                                       .mode = item.mode,
                                       .permits = item.permits});
     if (!lines) return lines;
-    if (!seen.emplace(item.kind, item.key).second) {
-      return {Outcome::invalid, std::string(item.key) + " is in the set twice"};
-    }
   }
-  return {};
+  const std::size_t twin = request.keys.find_duplicate();
+  if (twin == request.keys.size()) return {};
+  return {Outcome::invalid, std::string(request.keys[twin].key) + " is in the set twice"};
 }
 
 std::string call(std::string_view path, JsonObject body) {
@@ -119,12 +116,18 @@ std::string in_the_way(const JsonView& said) {
 
 }  // namespace
 
-NamedItems named_items(const std::vector<SetItem>& items) {
-  const bool plain = std::ranges::all_of(items, [](const SetItem& item) {
+std::string Claim::name() const {
+  std::string all;
+  for (const std::string& key : keys_) all += (all.empty() ? "" : ", ") + key;
+  return all;
+}
+
+NamedItems named_items(const KeyItems& items) {
+  const bool plain = std::ranges::all_of(items, [](const KeyItem& item) {
     return item.kind == Kind::lock && item.mode == Mode::exclusive;
   });
   JsonArray list;
-  for (const SetItem& item : items) {
+  for (const KeyItem& item : items) {
     if (plain) {
       append_json_string(list.next(), item.key);
       continue;
@@ -160,13 +163,13 @@ Status api_status_of(std::string_view reply) {
   return status;
 }
 
-Result<std::shared_ptr<const SetClaim>> SetClaim::make(const SetRequest& request,
+Result<std::shared_ptr<const SetClaim>> SetClaim::make(const LockRequest& request,
                                                        const ConnectOptions& options) {
   if (Status bad = check(request); !bad) return bad;
   return std::shared_ptr<const SetClaim>(new SetClaim(request, options));
 }
 
-SetClaim::SetClaim(const SetRequest& request, const ConnectOptions& options)
+SetClaim::SetClaim(const LockRequest& request, const ConnectOptions& options)
     : Claim(keys_of(request.keys), request.keys.front().kind),
       items_(named_items(request.keys)),
       holder_(unique_holder(options)),
