@@ -128,15 +128,22 @@ class Run {
         random_(order.seed),
         recording_(order.seed),
         server_(settings()),
-        proxy_(random_()) {}
+        proxy_(random_()),
+        http_proxy_(random_()) {}
 
   void play() {
     const std::uint16_t port = proxy_.listen(server_.settings().number, [this] {
       const ServerUnderTest::Place place = server_.place();
       return ChaosProxy::Upstream{place.line_port, place.life};
     });
+    const std::uint16_t http_port = http_proxy_.listen(server_.settings().number, [this] {
+      const ServerUnderTest::Place place = server_.place();
+      return ChaosProxy::Upstream{place.http_port, place.life};
+    });
     server_.start();
     proxy_.start();
+    http_proxy_.start();
+    ::setenv("HISTORIES_HTTP_PORT", std::to_string(http_port).c_str(), 1);
     add_drivers(port);
     add_blows();
     be_broken();
@@ -190,7 +197,8 @@ class Run {
     for (std::size_t i = 0; i < ChaosProxy::kFaults; ++i) {
       blows_.emplace_back([this, fault = static_cast<ChaosProxy::LinkFault>(i)] {
         const Instant begun = now();
-        proxy_.inject(fault, server_.settings().number, 2, between(100, 2000) * 1'000'000);
+        ChaosProxy& proxy = random_() % 2 == 0 ? proxy_ : http_proxy_;
+        proxy.inject(fault, server_.settings().number, 2, between(100, 2000) * 1'000'000);
         note(ChaosProxy::name_of(fault), begun);
       });
     }
@@ -253,7 +261,8 @@ class Run {
   std::mt19937_64 random_;
   Recording recording_;
   ProcessUnderTest server_;
-  ChaosProxy proxy_;
+  ChaosProxy proxy_;       // to the line port
+  ChaosProxy http_proxy_;  // to the HTTP port, which HISTORIES_HTTP_PORT names to the drivers
   std::atomic<std::size_t> operations_ = 0;
   std::vector<std::unique_ptr<Driver>> drivers_;
   std::vector<std::function<void()>> blows_;

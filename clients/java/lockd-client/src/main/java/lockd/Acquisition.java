@@ -92,7 +92,8 @@ final class Acquisition {
       Reply reply =
           left > 0
               ? engine.transport.await(server, wish.path("acquire"), body, left)
-              : engine.transport.ask(server, wish.path("acquire"), body, engine.connectTimeout);
+              : engine.transport.ask(
+                  server, wish.path("acquire"), body, engine.turnOf(wish.cluster()));
       isInDoubt = wasInDoubt || reply.isOk();
       return reply;
     } catch (UnreachableException e) {
@@ -151,7 +152,7 @@ final class Acquisition {
             false,
             server ->
                 engine.transport.ask(
-                    server, wish.path("acquire"), wish.acquire(0, leaseMs), engine.releaseTimeout));
+                    server, wish.path("acquire"), wish.acquire(0, leaseMs), engine.turnOf(wish.cluster())));
     if (!reply.isOk()) return false;
     engine.release(wish, reply.fence(), engine.releaseTimeout);
     return true;

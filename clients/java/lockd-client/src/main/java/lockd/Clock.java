@@ -30,12 +30,29 @@ final class Clock {
   Clock(LongSupplier monotonic, LongSupplier counting) {
     this.monotonic = monotonic;
     this.counting = counting;
-    this.begin = counting.getAsLong() - monotonic.getAsLong();
+    this.begin = difference();
+  }
+
+  // A thread that is stopped between two readings must not seem to be a machine that was suspended.
+  private long difference() {
+    long best = 0;
+    long least = Long.MAX_VALUE;
+    for (int i = 0; i < 5; i++) {
+      long before = monotonic.getAsLong();
+      long other = counting.getAsLong();
+      long after = monotonic.getAsLong();
+      if (after - before < least) best = other - after;
+      least = Math.min(least, after - before);
+    }
+    return best;
   }
 
   long now() {
+    // The second clock is read first: a stop between the two hides a difference until the next call,
+    // and never makes one.
+    long other = counting.getAsLong();
     long now = monotonic.getAsLong();
-    long ahead = counting.getAsLong() - now - begin;
+    long ahead = other - now - begin;
     // Two resolutions: each of the two readings of a coarse clock may be off by one.
     if (ahead > suspended.get() + 2 * RESOLUTION) {
       suspended.accumulateAndGet(ahead + RESOLUTION, Math::max);

@@ -26,6 +26,10 @@ final class Cluster {
     return members.size() == 1;
   }
 
+  int size() {
+    return members.size();
+  }
+
   Search search() {
     return new Search();
   }

@@ -85,6 +85,13 @@ final class Engine {
     }
   }
 
+  /** For how long one server of a cluster may leave a request without a reply. */
+  long turnOf(Cluster cluster) {
+    return cluster.isAlone()
+        ? Long.MAX_VALUE // as long as for any reply
+        : Math.max(connectTimeout / cluster.size(), 500_000_000);
+  }
+
   void pause(long nanos, boolean isWait) throws InterruptedException {
     if (!isWait) {
       TimeUnit.NANOSECONDS.sleep(nanos);

@@ -17,7 +17,6 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.FutureTask;
 import java.util.concurrent.RejectedExecutionException;
-import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Consumer;
 import java.util.function.UnaryOperator;
@@ -215,7 +214,7 @@ public final class LockdClient implements AutoCloseable {
         Clock.SYSTEM.now() + engine.connectTimeout,
         true,
         server -> {
-          long timeout = TimeUnit.SECONDS.toNanos(2);
+          long timeout = engine.turnOf(cluster);
           for (String path : List.of("/leader", "/readyz")) {
             Reply reply = engine.transport.ask(server, path, null, timeout);
             if (!reply.isOk()) throw reply.refusal();
@@ -239,7 +238,7 @@ public final class LockdClient implements AutoCloseable {
         Clock.SYSTEM.now() + engine.connectTimeout,
         true,
         server -> {
-          Reply reply = engine.transport.ask(server, path, null, engine.connectTimeout);
+          Reply reply = engine.transport.ask(server, path, null, engine.turnOf(cluster));
           if (!reply.isOk()) throw reply.refusal();
           boolean isHeld = reply.body().get("held") == Boolean.TRUE;
           return new FenceState(isHeld, fence.applyAsLong(reply));

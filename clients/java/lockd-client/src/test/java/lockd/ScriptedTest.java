@@ -14,6 +14,7 @@ import java.util.concurrent.CancellationException;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicReference;
 import lockd.testing.Await;
 import lockd.testing.ScriptedServer;
@@ -26,11 +27,13 @@ import org.junit.jupiter.params.provider.ValueSource;
 /** The client against servers that lie, stall, and close at every byte. */
 class ScriptedTest {
   private static final long TTL = 20_000;
+  // A third of it is long enough for a first request on a loaded machine.
+  private static final long SHORT_TTL = 4000;
 
   private static LockdClient.Builder impatient() {
     return LockdClient.builder()
         .connectTimeout(Duration.ofSeconds(10))
-        .replyTimeout(Duration.ofMillis(500));
+        .replyTimeout(Duration.ofSeconds(3));
   }
 
   /** A server that grants, renews and releases. */
@@ -231,21 +234,25 @@ class ScriptedTest {
 
   @Test
   void lateConfirmationDoesNotReviveALock() throws Exception {
-    AtomicInteger renewals = new AtomicInteger();
+    AtomicLong begin = new AtomicLong(System.nanoTime());
+    AtomicInteger late = new AtomicInteger();
     try (ScriptedServer server =
             new ScriptedServer(
                 request -> {
                   if (!request.path().equals("/v1/renew")) return shortGrant(request);
-                  renewals.incrementAndGet();
-                  sleep(1500);
+                  long passed = System.nanoTime() - begin.get();
+                  if (passed < 3_400_000_000L) return error(500, "scripted");
+                  late.incrementAndGet();
+                  sleep(900); // the reply to a renewal that was sent before the end comes after it
                   return shortGrant(request);
                 });
         LockdClient client = LockdClient.connect(server.address())) {
+      begin.set(System.nanoTime());
       HeldLock lock = client.acquire("k");
       LockLostException loss = lock.lost().get(40, TimeUnit.SECONDS);
       assertEquals(LockLostException.Cause.UNSURE, loss.why());
-      assertTrue(renewals.get() > 0);
-      sleep(1600);
+      Await.until("a late confirmation was sent", () -> late.get() > 0);
+      sleep(1000);
       assertFalse(lock.isHeld());
       assertEquals(Duration.ZERO, lock.remaining());
       assertThrows(LockLostException.class, lock::check);
@@ -254,7 +261,7 @@ class ScriptedTest {
   }
 
   private static Answer shortGrant(Request request) {
-    return request.path().equals("/v1/release") ? released(request) : grant(request, 7, 1000);
+    return request.path().equals("/v1/release") ? released(request) : grant(request, 7, SHORT_TTL);
   }
 
   @ParameterizedTest
@@ -264,7 +271,7 @@ class ScriptedTest {
     try (ScriptedServer server =
             new ScriptedServer(
                 request ->
-                    request.path().equals("/v1/renew") ? error(409, code) : grant(request, 7, 3000));
+                    request.path().equals("/v1/renew") ? error(409, code) : shortGrant(request));
         LockdClient client = LockdClient.connect(server.address())) {
       long begin = System.nanoTime();
       HeldLock lock = client.acquire("k", LockOptions.DEFAULT.onLost(reported::set));
@@ -291,7 +298,7 @@ class ScriptedTest {
       HeldLock lock = client.acquire("k");
       Await.until("a renewal fails", () -> lock.lastError().isPresent() || !lock.isHeld());
       LockLostException loss = lock.lost().get(40, TimeUnit.SECONDS);
-      assertTrue(System.nanoTime() - begin >= 900_000_000L, "lost before its lease was over");
+      assertTrue(System.nanoTime() - begin >= SHORT_TTL * 1_000_000, "lost before its lease was over");
       boolean isRejected = status == 401 || status == 403;
       assertEquals(
           isRejected ? LockLostException.Cause.UNAUTHORIZED : LockLostException.Cause.UNSURE,
@@ -306,7 +313,7 @@ class ScriptedTest {
     try (ScriptedServer server =
             new ScriptedServer(
                 request -> {
-                  if (request.path().equals("/v1/acquire")) sleep(700);
+                  if (request.path().equals("/v1/acquire")) sleep(1500);
                   return shortGrant(request);
                 });
         LockdClient client = LockdClient.connect(server.address())) {
@@ -325,7 +332,7 @@ class ScriptedTest {
                   if (request.path().equals("/v1/renew") && renewals.getAndIncrement() == 0) {
                     return error(409, "expired");
                   }
-                  if (request.path().equals("/v1/acquire") && renewals.get() == 0) sleep(500);
+                  if (request.path().equals("/v1/acquire") && renewals.get() == 0) sleep(1500);
                   return shortGrant(request);
                 });
         LockdClient client = LockdClient.connect(server.address())) {
@@ -443,17 +450,17 @@ class ScriptedTest {
 
   @Test
   void lockIsRenewedAtTheNextLeaderWhenTheFirstStalls() throws Exception {
-    try (ScriptedServer first = new ScriptedServer(request -> grant(request, 7, 2000));
+    try (ScriptedServer first = new ScriptedServer(request -> grant(request, 7, SHORT_TTL));
         ScriptedServer second =
             new ScriptedServer(
                 request ->
                     request.path().equals("/v1/release")
                         ? released(request)
-                        : grant(request, 7, 2000));
+                        : grant(request, 7, SHORT_TTL));
         LockdClient client =
             LockdClient.builder().cluster(first.address(), second.address()).build()) {
-      HeldLock lock = client.tryAcquire("k", LockOptions.DEFAULT.lease(Duration.ofSeconds(2))).orElseThrow();
-      first.script(request -> grant(request, 7, 2000).stalledAt(10));
+      HeldLock lock = client.tryAcquire("k", LockOptions.DEFAULT.lease(Duration.ofMillis(SHORT_TTL))).orElseThrow();
+      first.script(request -> grant(request, 7, SHORT_TTL).stalledAt(10));
       Await.until("the second renews", () -> !second.requests("/v1/renew").isEmpty());
       assertTrue(lock.isHeld());
       lock.release();
@@ -465,7 +472,7 @@ class ScriptedTest {
     try (ScriptedServer server =
             new ScriptedServer(
                 request ->
-                    request.path().equals("/v1/renew") ? grant(request, 8, 1000) : shortGrant(request));
+                    request.path().equals("/v1/renew") ? grant(request, 8, SHORT_TTL) : shortGrant(request));
         LockdClient client = LockdClient.connect(server.address())) {
       HeldLock lock = client.acquire("k");
       assertEquals(
@@ -494,10 +501,10 @@ class ScriptedTest {
     try (ScriptedServer server = new ScriptedServer(ScriptedTest::shortGrant);
         LockdClient client = LockdClient.connect(server.address())) {
       long begin = System.nanoTime();
-      HeldLock lock = client.acquire("k", LockOptions.DEFAULT.maxHold(Duration.ofMillis(600)));
+      HeldLock lock = client.acquire("k", LockOptions.DEFAULT.maxHold(Duration.ofMillis(2000)));
       LockLostException loss = lock.lost().get(40, TimeUnit.SECONDS);
       assertEquals(LockLostException.Cause.MAX_HOLD, loss.why());
-      assertTrue(System.nanoTime() - begin >= 1_000_000_000L, "lost before its lease was over");
+      assertTrue(System.nanoTime() - begin >= SHORT_TTL * 1_000_000, "lost before its lease was over");
     }
   }
 

@@ -377,7 +377,7 @@ class LockRegistryTest {
       assertThat(leader.getContext().isLeader()).isTrue();
       assertThat(events.revoked.getCount()).isEqualTo(1);
       leader.stop();
-      assertThat(mortal.isHeld("registry/surviving")).isFalse();
+      Await.until("its thread has unlocked", () -> !mortal.isHeld("registry/surviving"));
     }
   }
 }
