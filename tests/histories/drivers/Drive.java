@@ -18,7 +18,8 @@ public final class Drive {
   private static final int WORKERS = 32;
   private static final long ASLEEP = Long.parseLong(System.getenv("HISTORIES_ASLEEP_NS"));
   private static final PrintStream OUT =
-      new PrintStream(new java.io.FileOutputStream(java.io.FileDescriptor.out), false, StandardCharsets.UTF_8);
+      new PrintStream(
+          new java.io.FileOutputStream(java.io.FileDescriptor.out), false, StandardCharsets.UTF_8);
   private static volatile boolean isStopping;
 
   private final LockdClient client;
@@ -76,7 +77,12 @@ public final class Drive {
             Locale.ROOT,
             "{\"proc\":%d,\"key\":\"%s\",\"kind\":\"%s\",\"limit\":%d,\"ttl\":%d,\"timeout\":%d,"
                 + "\"via\":\"lib\",\"srv\":\"w\",\"life\":1",
-            proc, key, isLock ? "lock" : "sem", isLock ? 1 : 2, ttl, timeout);
+            proc,
+            key,
+            isLock ? "lock" : "sem",
+            isLock ? 1 : 2,
+            ttl,
+            timeout);
     LockOptions options =
         LockOptions.DEFAULT.waitAtMost(Duration.ofSeconds(timeout)).lease(Duration.ofSeconds(ttl));
     long call = now();
@@ -130,8 +136,18 @@ public final class Drive {
   private static void note(
       String request, String what, long call, String end, String result, long at) {
     String line =
-        request + ",\"f\":\"" + what + "\",\"call\":" + call + ",\"" + end + "\":" + at
-            + ",\"res\":\"" + result + "\"}\n";
+        request
+            + ",\"f\":\""
+            + what
+            + "\",\"call\":"
+            + call
+            + ",\""
+            + end
+            + "\":"
+            + at
+            + ",\"res\":\""
+            + result
+            + "\"}\n";
     synchronized (OUT) {
       OUT.print(line);
     }

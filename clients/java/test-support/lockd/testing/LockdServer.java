@@ -104,7 +104,8 @@ public final class LockdServer implements AutoCloseable {
 
   /** The number of requests in the queue of the key. */
   public int waiters(String key) throws Exception {
-    String reply = post("/v1/acquire", "{\"key\":\"" + key + "\",\"holder\":\"a test that looks\"}");
+    String reply =
+        post("/v1/acquire", "{\"key\":\"" + key + "\",\"holder\":\"a test that looks\"}");
     Matcher found = Pattern.compile("\"waiters\":(\\d+)").matcher(reply);
     if (!found.find()) throw new AssertionError("not held: " + reply);
     return Integer.parseInt(found.group(1));
@@ -126,7 +127,11 @@ public final class LockdServer implements AutoCloseable {
     for (String flag : flags) {
       command.add(flag.equals("WAL") ? directory.resolve("wal").toString() : flag);
     }
-    process = new ProcessBuilder(command).redirectErrorStream(true).redirectOutput(log().toFile()).start();
+    process =
+        new ProcessBuilder(command)
+            .redirectErrorStream(true)
+            .redirectOutput(log().toFile())
+            .start();
     process.getOutputStream().close();
     while (true) {
       Matcher found = LISTENING.matcher(Files.readString(log()));

@@ -29,7 +29,8 @@ public final class ScriptedServer implements AutoCloseable {
 
     /** The text of a string member of the body. */
     public String text(String member) {
-      Matcher found = Pattern.compile("\"" + member + "\":\"((?:[^\"\\\\]|\\\\.)*)\"").matcher(body);
+      Matcher found =
+          Pattern.compile("\"" + member + "\":\"((?:[^\"\\\\]|\\\\.)*)\"").matcher(body);
       return found.find() ? found.group(1) : null;
     }
   }
@@ -65,8 +66,7 @@ public final class ScriptedServer implements AutoCloseable {
     }
   }
 
-  private final ServerSocket listener =
-      new ServerSocket(0, 50, InetAddress.getLoopbackAddress());
+  private final ServerSocket listener = new ServerSocket(0, 50, InetAddress.getLoopbackAddress());
   private final Set<Socket> sockets = ConcurrentHashMap.newKeySet();
   private final List<Request> requests = new CopyOnWriteArrayList<>();
   private volatile Script script;
@@ -104,8 +104,16 @@ public final class ScriptedServer implements AutoCloseable {
     String key = request.text("key");
     return Answer.of(
         200,
-        "{\"key\":\"" + key + "\",\"holder\":\"" + request.text("holder") + "\",\"token\":" + fence
-            + ",\"ttl_ms\":" + ttlMs + ",\"expires_in_ms\":" + ttlMs
+        "{\"key\":\""
+            + key
+            + "\",\"holder\":\""
+            + request.text("holder")
+            + "\",\"token\":"
+            + fence
+            + ",\"ttl_ms\":"
+            + ttlMs
+            + ",\"expires_in_ms\":"
+            + ttlMs
             + ",\"expires_at_unix_ms\":1794700860000}\n");
   }
 

@@ -83,7 +83,8 @@ public final class TcpProxy implements AutoCloseable {
   }
 
   private void pump(Socket from, Socket to, boolean isReply) throws IOException {
-    try (from; to) {
+    try (from;
+        to) {
       InputStream in = from.getInputStream();
       OutputStream out = to.getOutputStream();
       byte[] buffer = new byte[8192];

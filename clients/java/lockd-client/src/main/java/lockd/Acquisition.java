@@ -8,8 +8,8 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 
 /**
- * Acquisition: one wish for a lock, from the first request to the grant, through servers that restart
- * and connections that break. Used by one thread.
+ * Acquisition: one wish for a lock, from the first request to the grant, through servers that
+ * restart and connections that break. Used by one thread.
  *
  * <p>One that ends without a grant while a request may have been executed withdraws: it asks again
  * under the holder name, which returns the grant that the lost reply announced, and releases that.
@@ -152,7 +152,10 @@ final class Acquisition {
             false,
             server ->
                 engine.transport.ask(
-                    server, wish.path("acquire"), wish.acquire(0, leaseMs), engine.turnOf(wish.cluster())));
+                    server,
+                    wish.path("acquire"),
+                    wish.acquire(0, leaseMs),
+                    engine.turnOf(wish.cluster())));
     if (!reply.isOk()) return false;
     engine.release(wish, reply.fence(), engine.releaseTimeout);
     return true;

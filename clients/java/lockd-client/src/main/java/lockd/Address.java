@@ -19,7 +19,8 @@ record Address(boolean tls, String host, int port) {
       String scheme = uri.getScheme().toLowerCase(Locale.ROOT);
       boolean isPlain = uri.getPath().isEmpty() || uri.getPath().equals("/");
       boolean isKnown = !hasScheme || scheme.equals("http") || scheme.equals("https");
-      boolean isBare = uri.getUserInfo() == null && uri.getQuery() == null && uri.getFragment() == null;
+      boolean isBare =
+          uri.getUserInfo() == null && uri.getQuery() == null && uri.getFragment() == null;
       if (uri.getHost() != null && isPlain && isKnown && isBare && uri.getPort() < 65536) {
         int port = uri.getPort() > 0 ? uri.getPort() : DEFAULT_PORT;
         boolean isTls = hasScheme ? scheme.equals("https") : tls;

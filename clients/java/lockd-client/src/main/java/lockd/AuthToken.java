@@ -27,7 +27,8 @@ final class AuthToken {
     if (file == null) return fixed;
     // A FIFO would block until another process opens it.
     if (!Files.isRegularFile(file)) {
-      throw new UnreachableException.NotSent("the token file " + file + " is no regular file", null);
+      throw new UnreachableException.NotSent(
+          "the token file " + file + " is no regular file", null);
     }
     try (InputStream in = Files.newInputStream(file)) {
       String text = new String(in.readNBytes(SIZE_MAX), StandardCharsets.UTF_8);

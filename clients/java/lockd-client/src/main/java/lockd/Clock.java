@@ -48,7 +48,8 @@ final class Clock {
   }
 
   long now() {
-    // The second clock is read first: a stop between the two hides a difference until the next call,
+    // The second clock is read first: a stop between the two hides a difference until the next
+    // call,
     // and never makes one.
     long other = counting.getAsLong();
     long now = monotonic.getAsLong();
@@ -64,8 +65,7 @@ final class Clock {
     if (uptime().isEmpty()) return new Clock(System::nanoTime, Clock::wall);
     AtomicLong last = new AtomicLong();
     return new Clock(
-        System::nanoTime,
-        () -> uptime().stream().peek(last::set).findFirst().orElseGet(last::get));
+        System::nanoTime, () -> uptime().stream().peek(last::set).findFirst().orElseGet(last::get));
   }
 
   private static long wall() {

@@ -83,9 +83,11 @@ final class Cluster {
 
     /** Why no server answered. */
     LockdException verdict() {
-      if (failure == null) return new UnreachableException.NotSent("there was no time to ask", null);
+      if (failure == null)
+        return new UnreachableException.NotSent("there was no time to ask", null);
       if (isAlone() || failure instanceof RefusedException) return failure;
-      String named = stranger == null ? "" : "; '" + stranger + "' was named as leader, and not given";
+      String named =
+          stranger == null ? "" : "; '" + stranger + "' was named as leader, and not given";
       return new UnreachableException(
           "no leader among " + members + ": " + failure.getMessage() + named, failure);
     }
@@ -98,7 +100,8 @@ final class Cluster {
       }
       if (!tried[leader] && leader != here) return leader;
       int next = here;
-      do next = (next + 1) % tried.length; while (tried[next]);
+      do next = (next + 1) % tried.length;
+      while (tried[next]);
       return next;
     }
 

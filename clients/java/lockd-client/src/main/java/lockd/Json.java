@@ -12,8 +12,8 @@ import java.util.Map;
  * Json: a strict reader and writer of what the HTTP API sends.
  *
  * <p>Values are {@code Map<String, Object>}, {@code List<Object>}, {@code String}, {@code Long},
- * {@code Double}, {@code Boolean} and null. The reader refuses everything that RFC 8259 refuses, and
- * also a member that is given twice, half a surrogate pair, and nesting deeper than 32.
+ * {@code Double}, {@code Boolean} and null. The reader refuses everything that RFC 8259 refuses,
+ * and also a member that is given twice, half a surrogate pair, and nesting deeper than 32.
  */
 final class Json {
   private static final int DEPTH_MAX = 32;

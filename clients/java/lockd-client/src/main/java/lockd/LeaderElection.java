@@ -6,8 +6,8 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 
 /**
- * Runs a body in one process at a time. Each process that runs an election of the same key waits for
- * the lock; the one that holds it leads.
+ * Runs a body in one process at a time. Each process that runs an election of the same key waits
+ * for the lock; the one that holds it leads.
  *
  * <p>While the lock is held the body runs, with the lock as its argument. When the lock is lost, or
  * the election is closed, the thread of the body is interrupted. When the body returns, the lock is
@@ -17,7 +17,9 @@ public final class LeaderElection implements AutoCloseable {
   /** What the leader does. */
   @FunctionalInterface
   public interface Body {
-    /** Leads until it returns, or is interrupted because the lock is lost or the election closed. */
+    /**
+     * Leads until it returns, or is interrupted because the lock is lost or the election closed.
+     */
     void lead(HeldLock lock) throws InterruptedException;
   }
 

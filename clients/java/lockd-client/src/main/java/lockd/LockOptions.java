@@ -43,7 +43,9 @@ public final class LockOptions {
     return copy;
   }
 
-  /** Stop renewing after this time, so that a program that hangs does not hold the lock for ever. */
+  /**
+   * Stop renewing after this time, so that a program that hangs does not hold the lock for ever.
+   */
   public LockOptions maxHold(Duration maxHold) {
     if (maxHold.isNegative() || maxHold.isZero()) {
       throw new IllegalArgumentException("the longest time to hold is more than 0");

@@ -59,7 +59,9 @@ public final class LockdClient implements AutoCloseable {
             transport, workers, builder.lease, builder.connectTimeout, builder.releaseTimeout);
   }
 
-  /** A client of one server: {@code host}, {@code host:port} or a URL. The port is 8080 by default. */
+  /**
+   * A client of one server: {@code host}, {@code host:port} or a URL. The port is 8080 by default.
+   */
   public static LockdClient connect(String server) {
     return builder().servers(server).build();
   }
@@ -100,8 +102,7 @@ public final class LockdClient implements AutoCloseable {
   public Optional<HeldLock> tryAcquire(String key, LockOptions options)
       throws InterruptedException {
     try {
-      return Optional.of(
-          acquire(List.of(options.item(key)), false, options, Duration.ZERO));
+      return Optional.of(acquire(List.of(options.item(key)), false, options, Duration.ZERO));
     } catch (NotAcquiredException e) {
       return Optional.empty();
     }
@@ -163,8 +164,8 @@ public final class LockdClient implements AutoCloseable {
   }
 
   /**
-   * Keeps trying to hold the lock, and calls {@code body} whenever it is granted, on a thread of the
-   * client. See {@link LeaderElection}.
+   * Keeps trying to hold the lock, and calls {@code body} whenever it is granted, on a thread of
+   * the client. See {@link LeaderElection}.
    */
   public LeaderElection elect(String key, LockOptions options, LeaderElection.Body body) {
     return new LeaderElection(this, key, options, body);
@@ -188,8 +189,7 @@ public final class LockdClient implements AutoCloseable {
     return (int) (crc.getValue() % servers);
   }
 
-  private HeldLock acquire(
-      List<LockItem> items, boolean isSet, LockOptions options, Duration wait)
+  private HeldLock acquire(List<LockItem> items, boolean isSet, LockOptions options, Duration wait)
       throws InterruptedException {
     if (Thread.interrupted()) throw new InterruptedException();
     Cluster cluster = clusterOf(items.get(0).key());
@@ -231,7 +231,8 @@ public final class LockdClient implements AutoCloseable {
         });
   }
 
-  private FenceState ask(Cluster cluster, String path, java.util.function.ToLongFunction<Reply> fence)
+  private FenceState ask(
+      Cluster cluster, String path, java.util.function.ToLongFunction<Reply> fence)
       throws InterruptedException {
     return engine.atLeader(
         cluster,
@@ -308,7 +309,8 @@ public final class LockdClient implements AutoCloseable {
 
     /**
      * One server, or several that share the keys by CRC-32: all clients need the same list in the
-     * same order. Each is {@code host}, {@code host:port} or a URL with {@code http} or {@code https}.
+     * same order. Each is {@code host}, {@code host:port} or a URL with {@code http} or {@code
+     * https}.
      */
     public Builder servers(String... servers) {
       return servers(List.of(servers), false);
@@ -388,7 +390,8 @@ public final class LockdClient implements AutoCloseable {
           "LOCKD_CLUSTER",
           list -> {
             if (!servers.isEmpty()) {
-              throw new IllegalArgumentException("LOCKD_SERVERS and LOCKD_CLUSTER: give one of them");
+              throw new IllegalArgumentException(
+                  "LOCKD_SERVERS and LOCKD_CLUSTER: give one of them");
             }
             servers(split(list), true);
           });

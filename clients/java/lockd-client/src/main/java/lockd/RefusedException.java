@@ -1,6 +1,8 @@
 package lockd;
 
-/** The server refused the request and said why: a limit, a right, a mismatch, a wrong auth token. */
+/**
+ * The server refused the request and said why: a limit, a right, a mismatch, a wrong auth token.
+ */
 public final class RefusedException extends LockdException {
   private static final long serialVersionUID = 1;
 
@@ -18,7 +20,10 @@ public final class RefusedException extends LockdException {
     return status;
   }
 
-  /** The stable code of the error, such as {@code denied}, {@code max_holds}, {@code limit_mismatch}. */
+  /**
+   * The stable code of the error, such as {@code denied}, {@code max_holds}, {@code
+   * limit_mismatch}.
+   */
   public String code() {
     return code;
   }

@@ -32,7 +32,9 @@ record Reply(Address server, int status, Map<String, Object> body, long sentAt) 
     return number(body, name, Long.MAX_VALUE);
   }
 
-  /** The fencing token: the member {@code fence}, or {@code token} of servers that send only that. */
+  /**
+   * The fencing token: the member {@code fence}, or {@code token} of servers that send only that.
+   */
   long fence() {
     return number(body, body.containsKey("fence") ? "fence" : "token", FENCE_MAX);
   }

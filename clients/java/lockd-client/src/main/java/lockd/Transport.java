@@ -46,7 +46,11 @@ final class Transport {
   private volatile boolean isClosed;
 
   Transport(
-      SSLContext tls, AuthToken token, Duration connectTimeout, Duration replyTimeout, Executor on) {
+      SSLContext tls,
+      AuthToken token,
+      Duration connectTimeout,
+      Duration replyTimeout,
+      Executor on) {
     HttpClient.Builder builder =
         HttpClient.newBuilder()
             .version(HttpClient.Version.HTTP_1_1)

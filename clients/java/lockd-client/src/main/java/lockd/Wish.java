@@ -7,8 +7,8 @@ import java.util.Map;
 /**
  * Wish: the requests of one acquisition, from the first to the release.
  *
- * <p>The holder name is new for each acquisition, and the server knows the hold by it: a request that
- * is sent again returns the grant that its first copy received.
+ * <p>The holder name is new for each acquisition, and the server knows the hold by it: a request
+ * that is sent again returns the grant that its first copy received.
  *
  * @param cluster the servers that have the keys
  * @param items one key, or those of a set

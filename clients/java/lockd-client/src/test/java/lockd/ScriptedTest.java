@@ -70,7 +70,10 @@ class ScriptedTest {
                   return isStalled ? whole.stalledAt(cut.get()) : whole.cutAt(cut.get());
                 });
         LockdClient client =
-            impatient().replyTimeout(Duration.ofMillis(isStalled ? 150 : 5000)).servers(server.address()).build()) {
+            impatient()
+                .replyTimeout(Duration.ofMillis(isStalled ? 150 : 5000))
+                .servers(server.address())
+                .build()) {
       int step = isStalled ? 16 : 1;
       for (; cut.get() < size.get(); cut.addAndGet(step)) {
         holder.set(null);
@@ -80,6 +83,35 @@ class ScriptedTest {
         }
       }
       assertTrue(cut.get() > 100);
+    }
+  }
+
+  @Test
+  void renewAndReleaseSurviveAConnectionThatClosesAtEveryByteOfTheReply() throws Exception {
+    AtomicInteger cut = new AtomicInteger();
+    AtomicReference<String> last = new AtomicReference<>("");
+    AtomicInteger size = new AtomicInteger(Integer.MAX_VALUE);
+    try (ScriptedServer server =
+            new ScriptedServer(
+                request -> {
+                  Answer whole = obey(request);
+                  // The second copy of a release finds nothing.
+                  boolean isRepeated = last.getAndSet(request.path()).equals(request.path());
+                  boolean isRelease = request.path().equals("/v1/release");
+                  if (isRepeated) return isRelease ? error(409, "expired") : whole;
+                  if (request.path().equals("/v1/acquire")) return whole;
+                  if (!isRelease) size.set(whole.bytes().length);
+                  return whole.cutAt(Math.min(cut.get(), whole.bytes().length - 1));
+                });
+        LockdClient client = LockdClient.connect(server.address())) {
+      for (; cut.get() < size.get(); cut.incrementAndGet()) {
+        HeldLock lock = client.acquire("k");
+        lock.renew(Duration.ofSeconds(20));
+        lock.release();
+      }
+      assertTrue(cut.get() > 100);
+      assertEquals(2 * cut.get(), server.requests("/v1/renew").size());
+      assertEquals(2 * cut.get(), server.requests("/v1/release").size());
     }
   }
 
@@ -169,14 +201,17 @@ class ScriptedTest {
   void requestsHaveOnlyMembersThatTheServerKnows() throws Exception {
     try (ScriptedServer server = new ScriptedServer(ScriptedTest::obey);
         LockdClient client = impatient().servers(server.address()).name("me").build()) {
-      HeldLock lock = client.acquire("k\"1", LockOptions.DEFAULT.waitAtMost(Duration.ofMillis(2500)));
+      HeldLock lock =
+          client.acquire("k\"1", LockOptions.DEFAULT.waitAtMost(Duration.ofMillis(2500)));
       String holder = lock.holder();
       assertTrue(holder.matches("me/[0-9a-f]{16}"), holder);
       lock.renew(Duration.ofSeconds(9));
       lock.close();
       assertEquals(
           List.of(
-              "{\"key\":\"k\\\"1\",\"holder\":\"" + holder + "\",\"ttl_ms\":15000,\"wait_ms\":2500}",
+              "{\"key\":\"k\\\"1\",\"holder\":\""
+                  + holder
+                  + "\",\"ttl_ms\":15000,\"wait_ms\":2500}",
               "{\"key\":\"k\\\"1\",\"holder\":\"" + holder + "\",\"token\":7,\"ttl_ms\":9000}",
               "{\"key\":\"k\\\"1\",\"holder\":\"" + holder + "\",\"token\":7}"),
           server.requests().stream().map(Request::body).toList());
@@ -190,7 +225,8 @@ class ScriptedTest {
                 request -> {
                   String reply = new String(obey(request).bytes());
                   String body = reply.substring(reply.indexOf("\r\n\r\n") + 4);
-                  return Answer.of(200, body.replace("{\"key\"", "{\"again\":false,\"fence\":9,\"key\""));
+                  return Answer.of(
+                      200, body.replace("{\"key\"", "{\"again\":false,\"fence\":9,\"key\""));
                 });
         LockdClient client = impatient().servers(server.address()).build();
         HeldLock lock = client.acquire("k")) {
@@ -276,7 +312,8 @@ class ScriptedTest {
       long begin = System.nanoTime();
       HeldLock lock = client.acquire("k", LockOptions.DEFAULT.onLost(reported::set));
       Await.until("the loss is reported", () -> reported.get() != null);
-      assertTrue(System.nanoTime() - begin >= 1_000_000_000L, "renewed before a third of the lease");
+      assertTrue(
+          System.nanoTime() - begin >= 1_000_000_000L, "renewed before a third of the lease");
       assertEquals(LockLostException.Cause.REFUSED, reported.get().why());
       assertFalse(lock.isHeld());
     }
@@ -298,7 +335,8 @@ class ScriptedTest {
       HeldLock lock = client.acquire("k");
       Await.until("a renewal fails", () -> lock.lastError().isPresent() || !lock.isHeld());
       LockLostException loss = lock.lost().get(40, TimeUnit.SECONDS);
-      assertTrue(System.nanoTime() - begin >= SHORT_TTL * 1_000_000, "lost before its lease was over");
+      assertTrue(
+          System.nanoTime() - begin >= SHORT_TTL * 1_000_000, "lost before its lease was over");
       boolean isRejected = status == 401 || status == 403;
       assertEquals(
           isRejected ? LockLostException.Cause.UNAUTHORIZED : LockLostException.Cause.UNSURE,
@@ -363,7 +401,8 @@ class ScriptedTest {
       List<Request> asks = server.requests("/v1/acquire");
       assertEquals(asks.get(0).text("holder"), asks.get(1).text("holder"));
       assertFalse(asks.get(1).body().contains("wait_ms"));
-      assertEquals(asks.get(0).text("holder"), server.requests("/v1/release").get(0).text("holder"));
+      assertEquals(
+          asks.get(0).text("holder"), server.requests("/v1/release").get(0).text("holder"));
     }
   }
 
@@ -431,9 +470,7 @@ class ScriptedTest {
         ScriptedServer second = new ScriptedServer(follower);
         ScriptedServer leader = new ScriptedServer(ScriptedTest::obey);
         LockdClient client =
-            impatient()
-                .cluster(first.address(), second.address(), leader.address())
-                .build()) {
+            impatient().cluster(first.address(), second.address(), leader.address()).build()) {
       named.set(leader.address());
       client.tryAcquire("k").orElseThrow().close();
       assertEquals(1, first.requests().size());
@@ -441,7 +478,8 @@ class ScriptedTest {
       named.set(stranger.address());
       leader.script(follower);
       second.script(ScriptedTest::obey);
-      try (HeldLock lock = client.acquire("k", LockOptions.DEFAULT.waitAtMost(Duration.ofSeconds(30)))) {
+      try (HeldLock lock =
+          client.acquire("k", LockOptions.DEFAULT.waitAtMost(Duration.ofSeconds(30)))) {
         assertEquals(7, lock.fence());
       }
       assertEquals(0, stranger.requests().size());
@@ -459,7 +497,10 @@ class ScriptedTest {
                         : grant(request, 7, SHORT_TTL));
         LockdClient client =
             LockdClient.builder().cluster(first.address(), second.address()).build()) {
-      HeldLock lock = client.tryAcquire("k", LockOptions.DEFAULT.lease(Duration.ofMillis(SHORT_TTL))).orElseThrow();
+      HeldLock lock =
+          client
+              .tryAcquire("k", LockOptions.DEFAULT.lease(Duration.ofMillis(SHORT_TTL)))
+              .orElseThrow();
       first.script(request -> grant(request, 7, SHORT_TTL).stalledAt(10));
       Await.until("the second renews", () -> !second.requests("/v1/renew").isEmpty());
       assertTrue(lock.isHeld());
@@ -472,11 +513,12 @@ class ScriptedTest {
     try (ScriptedServer server =
             new ScriptedServer(
                 request ->
-                    request.path().equals("/v1/renew") ? grant(request, 8, SHORT_TTL) : shortGrant(request));
+                    request.path().equals("/v1/renew")
+                        ? grant(request, 8, SHORT_TTL)
+                        : shortGrant(request));
         LockdClient client = LockdClient.connect(server.address())) {
       HeldLock lock = client.acquire("k");
-      assertEquals(
-          LockLostException.Cause.UNSURE, lock.lost().get(40, TimeUnit.SECONDS).why());
+      assertEquals(LockLostException.Cause.UNSURE, lock.lost().get(40, TimeUnit.SECONDS).why());
     }
   }
 
@@ -504,7 +546,8 @@ class ScriptedTest {
       HeldLock lock = client.acquire("k", LockOptions.DEFAULT.maxHold(Duration.ofMillis(2000)));
       LockLostException loss = lock.lost().get(40, TimeUnit.SECONDS);
       assertEquals(LockLostException.Cause.MAX_HOLD, loss.why());
-      assertTrue(System.nanoTime() - begin >= SHORT_TTL * 1_000_000, "lost before its lease was over");
+      assertTrue(
+          System.nanoTime() - begin >= SHORT_TTL * 1_000_000, "lost before its lease was over");
     }
   }
 

@@ -148,7 +148,17 @@ class ServerTest {
         Thread.sleep(i % 3, 90_000 * (i % 10));
         if (!future.cancel(true)) future.join().close();
       }
-      Await.until("it is free", () -> client.tryAcquire("race").map(l -> { l.close(); return true; }).orElse(false));
+      Await.until(
+          "it is free",
+          () ->
+              client
+                  .tryAcquire("race")
+                  .map(
+                      l -> {
+                        l.close();
+                        return true;
+                      })
+                  .orElse(false));
     }
   }
 
@@ -187,8 +197,7 @@ class ServerTest {
     try (LockdClient client = client()) {
       long begin = System.nanoTime();
       HeldLock lock = client.acquire("fixed", lease(700).withoutRenewal());
-      assertEquals(
-          LockLostException.Cause.EXPIRED, lock.lost().get(40, TimeUnit.SECONDS).why());
+      assertEquals(LockLostException.Cause.EXPIRED, lock.lost().get(40, TimeUnit.SECONDS).why());
       try (HeldLock next = client.acquire("fixed")) {
         assertTrue(System.nanoTime() - begin >= 700_000_000, "granted before the lease was over");
         assertTrue(next.fence() > lock.fence());
@@ -252,7 +261,8 @@ class ServerTest {
   @Test
   void setIsTakenWholeRenewedAndLostTogether() throws Exception {
     var keys =
-        List.of(LockItem.lock("seat-1"), LockItem.shared("plan"), LockItem.semaphore("drills", 4, 2));
+        List.of(
+            LockItem.lock("seat-1"), LockItem.shared("plan"), LockItem.semaphore("drills", 4, 2));
     try (LockdClient client = client()) {
       HeldLock single = client.acquire("seat-1");
       var busy = assertThrows(NotAcquiredException.class, () -> client.acquireAll(keys, TRY));
@@ -385,8 +395,7 @@ class ServerTest {
       HeldLock lock = client.acquire("unsure", lease(1500));
       long begin = System.nanoTime();
       gone.kill();
-      assertEquals(
-          LockLostException.Cause.UNSURE, lock.lost().get(40, TimeUnit.SECONDS).why());
+      assertEquals(LockLostException.Cause.UNSURE, lock.lost().get(40, TimeUnit.SECONDS).why());
       assertTrue(System.nanoTime() - begin >= 500_000_000, "lost before two thirds of its lease");
       assertTrue(lock.lost().join().getCause() instanceof UnreachableException);
     }
@@ -474,7 +483,8 @@ class ServerTest {
 
   private static String entry(String token) throws Exception {
     byte[] hash = MessageDigest.getInstance("SHA-256").digest(token.getBytes());
-    return "[[token]]\nname = \"job\"\nsha256 = \"" + HexFormat.of().formatHex(hash)
+    return "[[token]]\nname = \"job\"\nsha256 = \""
+        + HexFormat.of().formatHex(hash)
         + "\"\nrights = [\"lock\", \"read\"]\n\n";
   }
 
@@ -524,7 +534,8 @@ class ServerTest {
             believed = at;
             Thread.sleep(10);
           }
-          if (believed > 0) beliefs.add(new Belief(Math.min(from, believed), believed, lock.fence()));
+          if (believed > 0)
+            beliefs.add(new Belief(Math.min(from, believed), believed, lock.fence()));
         } catch (LockdException e) {
           // Lost or unreachable: the next turn.
         } catch (Throwable e) {

@@ -30,13 +30,18 @@ class ExamplesTest {
     command.addAll(List.of("-XX:TieredStopAtLevel=1", "-Xshare:auto", "-Xmx256m"));
     command.addAll(List.of("-cp", System.getProperty("java.class.path"), program.getName()));
     command.addAll(List.of(arguments));
-    return new ProcessBuilder(command).redirectErrorStream(true).redirectOutput(log.toFile()).start();
+    return new ProcessBuilder(command)
+        .redirectErrorStream(true)
+        .redirectOutput(log.toFile())
+        .start();
   }
 
   private List<String> output(Class<?> program, String server) throws Exception {
     Path log = directory.resolve(program.getSimpleName());
     assertEquals(0, start(program, log, server).waitFor());
-    return Files.readAllLines(log).stream().map(line -> line.replaceAll("fence \\d+", "fence N")).toList();
+    return Files.readAllLines(log).stream()
+        .map(line -> line.replaceAll("fence \\d+", "fence N"))
+        .toList();
   }
 
   @Test
@@ -117,8 +122,7 @@ class ExamplesTest {
     Map<Long, List<String>> byTick =
         runs(journal).stream()
             .collect(
-                Collectors.groupingBy(
-                    run -> (Long.parseLong(run.split(" ")[0]) + 100) / TICK_MS));
+                Collectors.groupingBy(run -> (Long.parseLong(run.split(" ")[0]) + 100) / TICK_MS));
     byTick.forEach((tick, runs) -> assertEquals(1, runs.size(), () -> "one tick has " + runs));
   }
 

@@ -14,9 +14,9 @@ import org.springframework.context.annotation.Configuration;
 import org.springframework.integration.support.locks.LockRegistry;
 
 /**
- * What Spring Boot configures of the properties {@code lockd.*}: a client, and on it a lock registry
- * if Spring Integration is present, and a lock provider if ShedLock and lockd-shedlock are. A bean
- * of the application replaces each.
+ * What Spring Boot configures of the properties {@code lockd.*}: a client, and on it a lock
+ * registry if Spring Integration is present, and a lock provider if ShedLock and lockd-shedlock
+ * are. A bean of the application replaces each.
  */
 @AutoConfiguration
 @ConditionalOnProperty(name = "lockd.enabled", matchIfMissing = true)

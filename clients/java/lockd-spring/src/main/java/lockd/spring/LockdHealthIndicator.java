@@ -6,8 +6,8 @@ import org.springframework.boot.actuate.health.AbstractHealthIndicator;
 import org.springframework.boot.actuate.health.Health;
 
 /**
- * Whether a server that serves can be reached and accepts this client: UP with the server's address,
- * the name of the auth token and its rights, else DOWN with the reason.
+ * Whether a server that serves can be reached and accepts this client: UP with the server's
+ * address, the name of the auth token and its rights, else DOWN with the reason.
  */
 public class LockdHealthIndicator extends AbstractHealthIndicator {
   private final LockdClient client;

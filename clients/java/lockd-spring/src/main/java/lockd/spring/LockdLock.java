@@ -19,10 +19,10 @@ import lockd.NotAcquiredException;
  * A lock of a {@link LockdLockRegistry}: reentrant, owned by a thread, and held at the server while
  * a thread owns it. The client renews it in the background.
  *
- * <p>A thread that locks again while it owns the lock, and whose hold was lost meanwhile, acquires a
- * new hold. If that fails the thread does not own the lock any more. {@link #unlock} throws {@link
- * ConcurrentModificationException} if the hold was lost, because another process may have worked
- * under the lock.
+ * <p>A thread that locks again while it owns the lock, and whose hold was lost meanwhile, acquires
+ * a new hold. If that fails the thread does not own the lock any more. {@link #unlock} throws
+ * {@link ConcurrentModificationException} if the hold was lost, because another process may have
+ * worked under the lock.
  */
 public final class LockdLock implements Lock {
   private final LockdClient client;
@@ -103,8 +103,9 @@ public final class LockdLock implements Lock {
       try {
         last.close();
       } catch (LockLostException e) {
-        ConcurrentModificationException lost = new ConcurrentModificationException(
-            "another process may have worked under the lock '" + key + "'", e);
+        ConcurrentModificationException lost =
+            new ConcurrentModificationException(
+                "another process may have worked under the lock '" + key + "'", e);
         throw lost;
       } finally {
         local.unlock();
@@ -146,7 +147,8 @@ public final class LockdLock implements Lock {
 
   boolean isUnusedFor(long ageMs) {
     long idle = System.nanoTime() - usedAt;
-    return !local.isLocked() && !local.hasQueuedThreads()
+    return !local.isLocked()
+        && !local.hasQueuedThreads()
         && idle > TimeUnit.MILLISECONDS.toNanos(ageMs);
   }
 

@@ -91,7 +91,8 @@ class AutoConfigurationTest {
                                 "LOCKD_AUTH_TOKEN_FILE", tokenFile.toString()))))
         .run(
             context ->
-                assertThat(context.getBean(LockdClient.class).tryAcquire("environment")).isPresent());
+                assertThat(context.getBean(LockdClient.class).tryAcquire("environment"))
+                    .isPresent());
   }
 
   @Test

@@ -210,7 +210,8 @@ class LockRegistryTest {
     assertThatExceptionOfType(TimeoutException.class)
         .isThrownBy(() -> registry.executeLocked("busy", Duration.ofMillis(50), () -> {}));
     theirs.unlock();
-    assertThat(registry.<String, RuntimeException>executeLocked("busy", () -> "done")).isEqualTo("done");
+    assertThat(registry.<String, RuntimeException>executeLocked("busy", () -> "done"))
+        .isEqualTo("done");
   }
 
   @Test
