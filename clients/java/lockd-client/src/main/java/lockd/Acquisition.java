@@ -49,10 +49,7 @@ final class Acquisition {
         Wish.Grant grant = engine.atLeader(wish.cluster(), until, true, this::attempt);
         isInDoubt = true; // until it is handed over
         grant = refresh(grant);
-        if (grant == null) {
-          isInDoubt = false;
-          continue;
-        }
+        if (grant == null) continue;
         isGranted = true;
         return new HeldLock(engine, wish, options, grant, queuedAgain);
       }
@@ -112,7 +109,7 @@ final class Acquisition {
 
   /**
    * A grant that arrives later than its first renewal would be due is renewed before it is handed
-   * over. Returns null if it is over and there is time to ask again.
+   * over. Returns null if it is over, or nothing confirms it, and there is time to ask again.
    */
   private Wish.Grant refresh(Wish.Grant grant) throws InterruptedException {
     long leaseNanos = TimeUnit.MILLISECONDS.toNanos(grant.leaseMs());
@@ -121,6 +118,9 @@ final class Acquisition {
     try {
       long until = Clock.SYSTEM.now() + leaseNanos;
       return engine.renew(wish, grant.fence(), grant.leaseMs(), until);
+    } catch (UnreachableException e) {
+      if (Clock.SYSTEM.now() >= deadline) throw e;
+      return null; // the same holder name gets this grant again, or a place in the queue
     } catch (RefusedException e) {
       if (!e.saysGone()) throw e;
       queuedAgain |= !isTry;

@@ -75,9 +75,10 @@ public final class LeaderElection implements AutoCloseable {
           leading = lock;
           lead(lock);
           hasFailed = false;
-        } catch (NotAcquiredException | LockLostException e) {
+        } catch (LockLostException e) {
+          hasFailed = false; // the lock has reported it
+        } catch (NotAcquiredException e) {
           Engine.LOG.log(System.Logger.Level.DEBUG, "election for '" + key + "'", e);
-          hasFailed = false;
         } catch (CancellationException e) {
           return; // the client is closed
         } catch (RuntimeException e) {

@@ -381,6 +381,24 @@ class ScriptedTest {
   }
 
   @Test
+  void waitContinuesWhenNothingConfirmsAGrantThatArrivedLate() throws Exception {
+    AtomicInteger asks = new AtomicInteger();
+    try (ScriptedServer server =
+            new ScriptedServer(
+                request -> {
+                  if (request.path().equals("/v1/renew")) return error(500, "scripted");
+                  if (!request.path().equals("/v1/acquire")) return released(request);
+                  if (asks.getAndIncrement() == 0) sleep(500);
+                  return grant(request, 7, asks.get() == 1 ? 1000 : TTL);
+                });
+        LockdClient client = LockdClient.connect(server.address());
+        HeldLock lock = client.acquire("k")) {
+      assertEquals(2, asks.get());
+      assertTrue(lock.isHeld());
+    }
+  }
+
+  @Test
   void interruptedAcquireReleasesTheGrantWhoseReplyWasLost() throws Exception {
     CompletableFuture<Void> asked = new CompletableFuture<>();
     AtomicInteger acquires = new AtomicInteger();
