@@ -415,6 +415,40 @@ class ServerTest {
     }
   }
 
+  @Test
+  void processThatWasStoppedForLongerThanItsLeaseDoesNotBelieveAfterwards() throws Exception {
+    Path out = directory.resolve("beliefs");
+    Process holder =
+        new ProcessBuilder(
+                Path.of(System.getProperty("java.home"), "bin", "java").toString(),
+                "-cp",
+                System.getProperty("java.class.path"),
+                StoppedHolder.class.getName(),
+                server.address())
+            .redirectError(ProcessBuilder.Redirect.DISCARD)
+            .redirectOutput(out.toFile())
+            .start();
+    try (LockdClient client = client()) {
+      Await.until("it holds", () -> Files.readAllLines(out).size() > 20);
+      String pid = String.valueOf(holder.pid());
+      new ProcessBuilder("kill", "-STOP", pid).start().waitFor();
+      long granted;
+      try (HeldLock lock = client.acquire("stopped", PATIENT)) {
+        // CLOCK_MONOTONIC is that of all processes. The server granted it before the reply came.
+        granted = System.nanoTime();
+        new ProcessBuilder("kill", "-CONT", pid).start().waitFor();
+        holder.waitFor();
+        assertTrue(lock.isHeld());
+      }
+      List<String> lines = Files.readAllLines(out);
+      assertEquals("lost", lines.get(lines.size() - 1));
+      long last = Long.parseLong(lines.get(lines.size() - 2));
+      assertTrue(last < granted, () -> "it believed " + (last - granted) + " ns after the grant");
+    } finally {
+      holder.destroyForcibly().waitFor();
+    }
+  }
+
   /** Two believers through a broken network: none at any time overlaps with another. */
   @Test
   void noTwoBelieveThroughAProxyThatIsKilledAndStalledAndAServerThatIsKilled() throws Exception {
