@@ -38,6 +38,11 @@ bool is_at_loopback(int socket) {
   return unmapped(local.address()).is_loopback();
 }
 
+std::unique_ptr<LeaderGate> make_gate(Loop& loop, ServerContext& server) {
+  if (server.cluster == nullptr) return std::make_unique<StandaloneGate>();
+  return server.support.make_gate(loop, server);
+}
+
 // "10.0.0.7:51234", "[::1]:51234"
 std::string text_of(const boost::asio::ip::tcp::endpoint& endpoint) {
   const std::string address = endpoint.address().to_string();
@@ -50,6 +55,7 @@ std::string text_of(const boost::asio::ip::tcp::endpoint& endpoint) {
 Worker::Worker(ServerContext& server)
     : server_(server),
       stats_(server.add_worker_stats()),
+      gate_(make_gate(loop_, server)),
       buffers_(server.buffers),
       host_(host_setup()) {
   host_.context().date = http_date();
@@ -73,13 +79,14 @@ HostSetup Worker::host_setup() {
           .cluster = server_.cluster.get(),
           .buffers = &server_.buffers,
           .history = &server_.history,
-          .forwarder = server_.forwarder.get(),
-          .last_session = &server_.last_session};
+          .last_session = &server_.last_session,
+          .gate = *gate_};
 }
 
 void Worker::start() {
   const auto end_turn = [this] {
     host_.end_turn();
+    gate_->end_turn();
     cut_largest();
   };
   thread_ = std::thread([this, end_turn] { loop_.run(end_turn, [this] { tick(); }); });
@@ -216,6 +223,7 @@ void Worker::tick() {
   server_.look_after_disk();
   host_.show_events();
   look_at_permits();
+  gate_->tick();
   if (server_.cluster != nullptr && server_.cluster->is_cut_off()) host_.send_waiting_elsewhere();
   const auto now = std::chrono::steady_clock::now();
   ClientConnection* next = watched_.front();
@@ -225,7 +233,6 @@ void Worker::tick() {
   }
   // A part of all connections, so that each has its turn about once a second.
   constexpr std::size_t kTicksPerRound = 1s / Loop::kTick;
-  if (++ticks_ % kTicksPerRound == 0) host_.forget_detached();
   for (std::size_t left = host_.size() / kTicksPerRound + 1; left > 0; --left) {
     ClientConnection* connection = round_.pop_front();
     if (connection == nullptr) break;

@@ -5,7 +5,7 @@
 #include <string>
 #include <thread>
 
-#include "server/forward/membership_proof.h"
+#include "cluster/membership_proof.h"
 #include "support/server_cluster.h"
 
 namespace lockd {

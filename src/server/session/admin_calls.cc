@@ -41,7 +41,6 @@ void ApiCalls::revoke(RequestParams& params, std::string& out) {
     params.refuse("token", "must be given, or all be true: one of them");
   if (refuse_params(params, out) || refuse_name(key, out)) return;
   session_.log().about(key);
-  if (ask_leader(HttpCall::admin_release, params, {}, /*may_repeat=*/false)) return;
 
   const std::string by = admin_name();
   RevokeRequest request{.key = key, .kind = kind, .reason = reason, .by = by};
@@ -85,7 +84,6 @@ void ApiCalls::resize(RequestParams& params, std::string& out) {
   const std::string_view reason = params.name_if_given("reason");
   if (refuse_params(params, out) || refuse_name(key, out)) return;
   session_.log().about(key);
-  if (ask_leader(HttpCall::admin_resize, params, {}, /*may_repeat=*/false)) return;
 
   const std::string by = admin_name();
   const Outcome outcome = context_.batch.resize(key, limit, reason, by);

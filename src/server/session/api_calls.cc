@@ -1,9 +1,6 @@
 #include "server/session/api_calls.h"
 
 #include <algorithm>
-#include <boost/json/parse.hpp>
-#include <boost/json/serialize.hpp>
-#include <boost/json/value.hpp>
 #include <chrono>
 #include <optional>
 #include <utility>
@@ -25,27 +22,6 @@ constexpr std::int64_t kKeysPerPageMax = 1000;
 constexpr std::int64_t kKeysPerPage = 100;
 constexpr std::int64_t kEventsMax = 1000;
 constexpr std::int64_t kEventsUsual = 100;
-
-void hide_peer_and_note(boost::json::value& names_holder) {
-  if (!names_holder.is_object()) return;
-  boost::json::value* const held_by = names_holder.as_object().if_contains("held_by");
-  if (held_by == nullptr || !held_by->is_object()) return;
-  held_by->as_object().stable_erase("peer");
-  held_by->as_object().stable_erase("note");
-}
-
-// The leader's refusal for a client without the right `read`. The leader does not know the rights
-// of a client of another server, and sends it the whole `held_by`.
-std::string without_peer_and_note(std::string_view refusal) {
-  boost::system::error_code not_json;
-  boost::json::value body = boost::json::parse(refusal, not_json);
-  if (!body.is_object()) return "{}";
-  hide_peer_and_note(body);
-  if (auto* conflicts = body.as_object().if_contains("conflicts")) {
-    if (auto* keys = conflicts->if_array()) std::ranges::for_each(*keys, hide_peer_and_note);
-  }
-  return boost::json::serialize(body);
-}
 
 }  // namespace
 
@@ -102,6 +78,10 @@ void ApiCalls::refuse(const HttpError& error, std::string& out, std::string_view
 
 void ApiCalls::refuse_draining(std::string& out) {
   refuse({503, "draining", "the server is stopping"}, out, "Retry-After: 1\r\n");
+}
+
+void ApiCalls::refuse_without_leader(const HttpError& error, std::string& out) {
+  refuse(error, out, advice(error));
 }
 
 void ApiCalls::refuse_report(std::string& out) {
@@ -171,8 +151,8 @@ HttpError ApiCalls::error_of(Outcome outcome) {
 std::string ApiCalls::advice(const HttpError& error) const {
   if (error.status != 503) return {};
   if (error.code != "not_leader") return "Retry-After: 1\r\n";
-  return "X-Lockd-Leader: " + context_.leader_address() +
-         "\r\nX-Lockd-Leader-Http: " + context_.leader_http_address() + "\r\nRetry-After: 1\r\n";
+  return "X-Lockd-Leader: " + context_.gate.leader_address() +
+         "\r\nX-Lockd-Leader-Http: " + context_.gate.leader_http_address() + "\r\nRetry-After: 1\r\n";
 }
 
 // What is left, to be added to the wall clock as it is now: no change of it since the grant counts.
@@ -188,7 +168,6 @@ void ApiCalls::acquire(Kind kind, RequestParams& params, std::string& out) {
   session_.log().about(item.key);
   const bool is_lock = kind == Kind::lock;
   const HttpCall call = is_lock ? HttpCall::acquire : HttpCall::semaphore_acquire;
-  if (ask_leader(call, params, terms.wait)) return;
 
   Conflict conflict;
   const Answer answer = context_.batch.acquire({.key = item.key,
@@ -305,7 +284,6 @@ void ApiCalls::renew(Kind kind, RequestParams& params, std::string& out) {
   const auto ttl_ms = params.number_if_given("ttl_ms", 1, kMsMax);
   if (refuse_params(params, out) || refuse_name(hold.key, out)) return;
   session_.log().about(hold);
-  if (ask_leader(kind == Kind::lock ? HttpCall::renew : HttpCall::semaphore_renew, params)) return;
 
   std::optional<Duration> ttl;
   if (ttl_ms) ttl = of_ms(*ttl_ms);
@@ -322,7 +300,6 @@ void ApiCalls::release(Kind kind, RequestParams& params, std::string& out) {
   if (refuse_params(params, out) || refuse_name(hold.key, out)) return;
   session_.log().about(hold);
   const bool is_lock = kind == Kind::lock;
-  if (ask_leader(is_lock ? HttpCall::release : HttpCall::semaphore_release, params)) return;
 
   const Outcome outcome = context_.batch.release(hold);
   if (outcome != Outcome::ok) return refuse_hold(outcome, out);
@@ -338,11 +315,11 @@ void ApiCalls::refuse_hold(Outcome outcome, std::string& out) {
 }
 
 bool ApiCalls::rests_on_leading(std::string& out) {
-  if (context_.engine.journal_state() == Journal::State::following) {
+  if (context_.gate.follows()) {
     refuse_hold(Outcome::not_leader, out);
     return false;
   }
-  if (context_.cluster != nullptr) context_.batch.barrier();
+  context_.gate.confirm(context_.batch);
   return true;
 }
 
@@ -350,7 +327,6 @@ void ApiCalls::fence(RequestParams& params, std::string& out) {
   const std::string_view key = params.name("key");
   if (refuse_params(params, out) || refuse_name(key, out)) return;
   session_.log().about(key);
-  if (ask_leader(HttpCall::fence, params)) return;
   // Whoever asks wants to know what was granted last: only the leader does.
   if (!rests_on_leading(out)) return;
 
@@ -373,7 +349,6 @@ void ApiCalls::publish(std::string_view channel, RequestParams& params, std::str
   }
   if (refuse_params(params, out) || refuse_name(channel, out)) return;
   session_.log().about(channel);
-  if (publish_at_leader(channel, payload)) return;
 
   const auto reached = context_.host.publish(session_, channel, payload);
   if (reached) return answer_published(*reached, out);
@@ -404,7 +379,7 @@ void ApiCalls::listen(RequestParams& params, std::string& out) {
     params.refuse("group", "must be 1 to 256 bytes of UTF-8 without control characters");
   }
   if (refuse_params(params, out) || refuse_pattern(pattern, out)) return;
-  if (!replies_.may_stream(out) || ask_leader(HttpCall::listen, params)) return;
+  if (!replies_.may_stream(out)) return;
   if (!context_.hub.listen(session_.subscriber(), pattern, group)) {
     return refuse({429, "max_subscriptions",
                    "this connection has as many as --max-subscriptions allows, or all together "
@@ -424,125 +399,30 @@ void ApiCalls::signalled(const Signal& signal, std::string& out) {
   replies_.push("sig", json.finish(), out);
 }
 
-// What the leader is asked.
-
-bool ApiCalls::ask_leader(HttpCall call, const RequestParams& params, Duration wait,
-                          bool may_repeat) {
-  if (!session_.asks_leader()) return false;
-  const Route& route = *std::find_if(kRoutes.begin(), kRoutes.end(),
-                                     [call](const Route& one) { return one.call == call; });
-  const std::string method = route.method == HttpMethod::post ? "POST " : "GET ";
-  state_ = State::asking;
-  session_.leader().ask({.command = Command::api,
-                         .call = call,
-                         .head = "api\n" + method + std::string(route.path) + '\n',
-                         .argument = params.json_without("wait_ms"),
-                         .wait = wait,
-                         .waits = wait > Duration::zero(),
-                         .may_repeat = may_repeat},
-                        context_.engine.now());
-  return true;
-}
-
-// As the line protocol does: a channel in a path may be too long for a line.
-bool ApiCalls::publish_at_leader(std::string_view channel, std::string_view payload) {
-  if (!session_.asks_leader()) return false;
-  state_ = State::asking;
-  session_.leader().ask({.command = Command::signal,
-                         .call = HttpCall::publish,
-                         .head = "signal\n" + std::string(channel) + '\n',
-                         .argument = std::string(payload),
-                         .key = std::string(channel),
-                         .may_repeat = false},
-                        context_.engine.now());
-  return true;
-}
-
-void ApiCalls::on_leader_answer(const LeaderRequest& request, std::string_view line,
-                                std::string& out) {
-  state_ = State::idle;
-  std::string_view rest = line.starts_with("ok ") ? line.substr(3) : "";
-  const std::string_view number = rest.substr(0, rest.find(' '));
-  const auto value = parse_whole(number, 0, UINT32_MAX);
-  if (!value) return on_no_answer(out);
-  if (request.call == HttpCall::publish) return answer_published(*value, out);
-  if (is_stream(request.call) && *value == 200) {
-    streams_ = true;
-    return replies_.begin_stream(out);
+// A follower answers for itself, for what the cluster is, and for its own clients. Lists and history
+// are the leader's, if it is reached, unless they are asked of this server by `local`.
+bool ApiCalls::is_for_leader(const SessionContext& context, HttpCall call, RequestParams& params) {
+  switch (call) {
+    case HttpCall::live:
+    case HttpCall::ready:
+    case HttpCall::leader:
+    case HttpCall::metrics:
+    case HttpCall::cluster:
+    case HttpCall::whoami:
+    case HttpCall::openapi:
+    case HttpCall::page:
+    case HttpCall::none: return false;
+    case HttpCall::admin_disconnect: {
+      const auto id = params.number_if_given("client_id", 1, kSessionIdMax).value_or(0);
+      return !context.clients.status(static_cast<SessionId>(id));
+    }
+    case HttpCall::locks:
+    case HttpCall::clients:
+    case HttpCall::overview:
+    case HttpCall::stats:
+    case HttpCall::history: return context.gate.reaches_leader() && !params.truth("local");
+    default: return true;
   }
-  rest.remove_prefix(std::min(number.size() + 1, rest.size()));
-  const bool hides_client = *value == 409 && !session_.permit()->may(Right::read);
-  replies_.answer(static_cast<int>(*value), hides_client ? without_peer_and_note(rest) : rest, out,
-                  *value == 503 ? "Retry-After: 1\r\n" : "");
-}
-
-// `event {"event":"sig",...}`: the name, and the rest of the object. The leader tells of every key:
-// it knows nothing of the prefixes that the client is confined to.
-void ApiCalls::on_leader_event(std::string_view line, std::string& out) {
-  constexpr std::string_view kHead = R"(event {"event":")";
-  if (!streams_ || !line.starts_with(kHead) || !may_hear(line)) return;
-  line.remove_prefix(kHead.size());
-  const std::string_view event = line.substr(0, line.find('"'));
-  line.remove_prefix(std::min(event.size() + 1, line.size()));
-  if (line.starts_with(',')) line.remove_prefix(1);
-  replies_.push(event, "{" + std::string(line), out);
-}
-
-bool ApiCalls::may_hear(std::string_view line) const {
-  constexpr std::string_view kEvent = "event ";
-  const Permit& permit = *session_.permit();
-  if (!permit.is_confined() || !line.starts_with(kEvent)) return true;
-  RequestParams members = RequestParams::of_json(line.substr(kEvent.size()));
-  const auto key = members.text_if_given("key");
-  if (key) return permit.may_touch(*key);
-  // Of signals it was asked what it may hear.
-  const std::string_view name = members.text_if_given("event").value_or("");
-  return name == "sig" || name == "missed";
-}
-
-void ApiCalls::on_no_leader(std::string& out) {
-  state_ = State::idle;
-  refuse_hold(Outcome::not_leader, out);
-}
-
-void ApiCalls::on_no_answer(std::string& out) {
-  state_ = State::idle;
-  refuse({503, "no_answer", "the leader was lost before it answered: it may have been done"}, out,
-         "Retry-After: 1\r\n");
-}
-
-// `request` is the question as it is asked now: three lines.
-void ApiCalls::execute_here(const LeaderRequest& question, std::string_view request,
-                            std::string& out) {
-  state_ = State::idle;
-  if (question.call == HttpCall::publish) {
-    const auto reached = context_.host.publish(session_, question.key, question.argument);
-    if (reached) return answer_published(*reached, out);
-    state_ = State::publishing;
-    return;
-  }
-  request.remove_prefix(question.head.size());
-  request.remove_suffix(1);
-  RequestParams params = RequestParams::of_json(request);
-  execute(question.call, {}, params, out);
-}
-
-void ApiCalls::on_closed_by_leader() {
-  if (state_ == State::asking) state_ = State::idle;
-}
-
-// The request is what was asked of the leader: three lines.
-bool ApiCalls::stream_here(std::string_view request) {
-  request.remove_suffix(1);
-  RequestParams params = RequestParams::of_json(request.substr(request.rfind('\n') + 1));
-  if (request.find(" /v1/events\n") != std::string_view::npos) {
-    const std::string_view prefix = params.text_if_given("prefix").value_or("");
-    return context_.host.watch_events(session_.id(), prefix);
-  }
-  const std::string_view pattern = params.text("pattern");
-  const std::string_view group = params.text_if_given("group").value_or("");
-  listens_ = context_.hub.listen(session_.subscriber(), pattern, group);
-  return listens_;
 }
 
 // Keys.
@@ -560,6 +440,7 @@ void ApiCalls::list_keys(RequestParams& params, std::string& out) {
   if (limit) query.entries_max = static_cast<std::size_t>(*limit);
   query.with_idle = params.truth("idle");
   const bool certain = params.truth("certain");
+  params.truth("local");  // see is_for_leader()
   if (const auto order = params.text_if_given("order")) {
     query.order = parse_key_order(*order).value_or(KeyOrder::none);
     if (query.order == KeyOrder::none) {
@@ -579,6 +460,7 @@ void ApiCalls::list_keys(RequestParams& params, std::string& out) {
 
 void ApiCalls::list_clients(RequestParams& params, std::string& out) {
   ClientQuery query;
+  params.truth("local");
   query.prefix = params.text_if_given("prefix").value_or("");
   query.clients_max = static_cast<std::uint32_t>(
       params.number_if_given("limit", 1, kKeysPerPageMax).value_or(kKeysPerPage));
@@ -595,7 +477,7 @@ void ApiCalls::watch_events(RequestParams& params, std::string& out) {
   const std::string_view prefix = params.text_if_given("prefix").value_or("");
   if (refuse_params(params, out)) return;
   // A follower has heard of no queue: those are the leader's.
-  if (!replies_.may_stream(out) || ask_leader(HttpCall::events, params)) return;
+  if (!replies_.may_stream(out)) return;
   if (!context_.host.watch_events(session_.id(), prefix)) {
     return refuse({429, "max_watchers", "as many watch as may: see --max-watchers"}, out);
   }
@@ -606,6 +488,7 @@ void ApiCalls::watch_events(RequestParams& params, std::string& out) {
 void ApiCalls::tell_history(RequestParams& params, std::string& out) {
   HistoryRequest request;
   HistoryQuery& query = request.of_keys;
+  params.truth("local");
   query.key = params.name_if_given("key");
   query.holder = params.name_if_given("holder");
   query.client = params.name_if_given("client");
@@ -657,11 +540,11 @@ void ApiCalls::answer_health(HttpCall call, std::string& out) {
   if (call == HttpCall::ready) {
     problem = why_not_ready(context_.draining, context_.engine, context_.cluster);
   } else if (call == HttpCall::leader) {
-    const bool follows = context_.engine.journal_state() == Journal::State::following;
-    problem = follows ? "not_leader"
-                      : why_not_ready(context_.draining, context_.engine, context_.cluster);
+    problem = context_.gate.follows()
+                  ? "not_leader"
+                  : why_not_ready(context_.draining, context_.engine, context_.cluster);
     // More than with what else a leader says: not before it has proved that it is one still.
-    if (problem.empty() && context_.cluster != nullptr) context_.batch.barrier();
+    if (problem.empty()) context_.gate.confirm(context_.batch);
   }
   JsonObject json;
   json.add("status", problem.empty() ? "ok" : problem);

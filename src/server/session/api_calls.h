@@ -49,11 +49,14 @@ class ApiCalls {
   static bool takes_or_waits(HttpCall call);
   // Whether, while the server stops, it is too late for such a call.
   static bool is_too_late(const SessionContext& context, HttpCall call);
+  // While the server follows: whether such a call is the leader's to answer.
+  static bool is_for_leader(const SessionContext& context, HttpCall call, RequestParams& params);
 
   // `channel` is what stands for {channel} in the path. Not for the page's files.
   void execute(HttpCall call, std::string_view channel, RequestParams& params, std::string& out);
   void refuse(const HttpError& error, std::string& out, std::string_view fields = {});
   void refuse_draining(std::string& out);
+  void refuse_without_leader(const HttpError& error, std::string& out);
   void refuse_report(std::string& out);  // too many wait
   bool refuse_params(const RequestParams& params, std::string& out);
   // Whether the client may not make such a call, whatever it is about; then it has been answered.
@@ -70,17 +73,6 @@ class ApiCalls {
   void on_published(std::size_t reached, std::string& out);
   void signalled(const Signal& signal, std::string& out);
   void on_key_event(const KeyEventJson& event, std::uint64_t missed, std::string& out);
-  // What the leader says, where it was asked: see LeaderChannel::Client.
-  void on_leader_answer(const LeaderRequest& request, std::string_view line, std::string& out);
-  void on_leader_event(std::string_view line, std::string& out);
-  void on_no_leader(std::string& out);
-  void on_no_answer(std::string& out);
-  void execute_here(const LeaderRequest& question, std::string_view request, std::string& out);
-  // Goes on with a stream of the leader's, which this server is now. False: it may not.
-  bool stream_here(std::string_view request);
-  // Whether its client may be told of what the leader pushes: of an event, as far as its key goes.
-  bool may_hear(std::string_view line) const;
-  void on_closed_by_leader();
   // The report's last piece has come: the session answers with it. False when none is awaited.
   bool end_report();
   void end_stream() { streams_ = false; }
@@ -90,13 +82,7 @@ class ApiCalls {
   void end();
 
  private:
-  enum class State : std::uint8_t { idle, waiting, reporting, publishing, asking };
-
-  // Whether the call is the leader's to answer; then it has been asked. What must not be done twice
-  // is not asked for again.
-  bool ask_leader(HttpCall call, const RequestParams& params, Duration wait = {},
-                  bool may_repeat = true);
-  bool publish_at_leader(std::string_view channel, std::string_view payload);
+  enum class State : std::uint8_t { idle, waiting, reporting, publishing };
 
   // Whether the client may not use this key, channel or pattern; then it has been answered.
   bool refuse_name(std::string_view name, std::string& out);

@@ -28,7 +28,6 @@ void ApiCalls::inspect_cluster(RequestParams& params, std::string& out) {
 
 void ApiCalls::begin_snapshot(RequestParams& params, std::string& out) {
   if (refuse_params(params, out) || refuse_without_cluster(out)) return;
-  if (ask_leader(HttpCall::cluster_snapshot, params)) return;
   const ClusterStatus status = context_.cluster->status();  // before it has begun
   if (Journal::is_full(context_.engine.journal_state())) return refuse_hold(Outcome::storage, out);
   if (!context_.cluster->begin_snapshot()) return refuse_hold(Outcome::not_leader, out);
@@ -42,7 +41,6 @@ void ApiCalls::begin_snapshot(RequestParams& params, std::string& out) {
 void ApiCalls::transfer(RequestParams& params, std::string& out) {
   const std::string node(params.name("node"));
   if (refuse_params(params, out) || refuse_without_cluster(out)) return;
-  if (ask_leader(HttpCall::cluster_transfer, params)) return;
   const ClusterStatus status = context_.cluster->status();
   JsonObject json;
   json.add("node_id", node);

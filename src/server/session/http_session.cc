@@ -207,13 +207,43 @@ void HttpSession::execute(const Incoming& incoming, std::string& out) {
     fate_ = Fate::closes;
     return;
   }
-  if (!is_permitted(incoming, out)) return;
+  if (!is_permitted(incoming, out) || hands_over(incoming)) return;
   call(incoming, out);
+}
+
+// Whether the request is the leader's to answer: then it is passed on as a message of its own, with
+// what is needed to execute it and to write the reply, and no field that concerns this connection.
+bool HttpSession::hands_over(const Incoming& incoming) {
+  if (peer_.is_forwarded() || !context_.gate.follows()) return false;
+  const HttpRequest& request = incoming.parser.request();
+  const bool posts = request.method == HttpMethod::post;
+  RequestParams params =
+      posts ? RequestParams::of_json(request.body) : RequestParams::of_query(incoming.target.query);
+  if (!ApiCalls::is_for_leader(context_, exchange_.call, params)) return false;
+  successor_ = context_.gate.proxy(
+      context_, *this,
+      {.http = write_request(request, exchange_.allowed_origin),
+       .is_loopback = peer_.is_loopback && !request.is_forwarded});
+  if (successor_ == nullptr) return false;
+  state_ = State::passed;
+  return true;
+}
+
+// It has its reply, or none comes.
+void HttpSession::resume(const HttpError& error, std::string& out) {
+  state_ = State::listening;
+  if (error) return calls_.refuse_without_leader(error, out);
+  if (!exchange_.keep_alive || context_.draining) fate_ = Fate::closes;
+  log_end("passed on");
 }
 
 // Whether the request may go on; else it is answered.
 bool HttpSession::admit(const HttpRequest& request, HttpCall call, std::string& out) {
   if (needs_no_proof(call)) return true;
+  if (peer_.is_forwarded()) {  // the server that it is connected to has let it in
+    exchange_.allowed_origin = request.origin;
+    return true;
+  }
   if (is_foreign_) {
     refuse({403, "protected_mode",
             "only loopback is served; to serve others name a host in --http-addr or set "
@@ -430,7 +460,7 @@ void HttpSession::answer_page(std::string_view path, std::string& out) {
 
 ReplyHead HttpSession::head(int status, std::string_view type, std::string_view fields) {
   if (context_.draining) exchange_.keep_alive = false;  // also when that began after the request
-  if (!exchange_.keep_alive) fate_ = Fate::closes;
+  if (!exchange_.keep_alive || peer_.is_forwarded()) fate_ = Fate::closes;  // with its only reply
   context_.stats.count_http(exchange_.call, status);
   log_end("ok");
   return {.status = status,
@@ -473,18 +503,6 @@ void HttpSession::refuse(const HttpError& error, std::string& out, std::string_v
   calls_.refuse(error, out, fields);
 }
 
-// The stream goes on: what it asked of the leader is the third line.
-void HttpSession::prepare_here(std::string_view request) {
-  if (!calls_.stream_here(request)) on_closed_by_leader();
-}
-
-// As it does when the peer of a stream is gone: there is no good end to say.
-void HttpSession::on_closed_by_leader() {
-  ServerSession::on_closed_by_leader();
-  calls_.on_closed_by_leader();
-  if (state_ == State::streaming) state_ = State::listening;
-}
-
 // Ends.
 
 void HttpSession::time_out(bool half, std::string& out) {
@@ -500,6 +518,7 @@ void HttpSession::drain(std::string& out) {
   calls_.drain();
   switch (state_) {
     case State::in_mid_report:
+    case State::passed:
     case State::paused: return;
     case State::streaming:
       calls_.end_stream();

@@ -29,7 +29,7 @@ class HttpSession final : public ServerSession, private ApiCalls::Replies {
  public:
   HttpSession(SessionContext& context, SessionId id, Peer peer = {})
       : ServerSession(context, id, std::move(peer)),
-        has_shown_token_(!context.access.asks_for_token()) {}
+        has_shown_token_(peer_.is_forwarded() || !context.access.asks_for_token()) {}
 
   Protocol protocol() const override { return Protocol::http; }
   std::size_t take_in(std::string_view unread, std::string& out) override;
@@ -65,6 +65,7 @@ class HttpSession final : public ServerSession, private ApiCalls::Replies {
   void turn_away(std::string&) override { is_foreign_ = true; }
   void time_out(bool half, std::string& out) override;
   void drain(std::string& out) override;
+  void resume(const HttpError& error, std::string& out) override;
   // Holds live by their leases alone. A grant that was on its way is taken back.
   bool end(bool keep_holds, int* budget) override;
 
@@ -79,6 +80,7 @@ class HttpSession final : public ServerSession, private ApiCalls::Replies {
     in_mid_report,  // more pieces are to come
     streaming,
     paused,  // before it hears that it is not let in
+    passed,  // its successor passes the request on to the leader
   };
 
   // A request that is being received, and where it goes.
@@ -100,23 +102,6 @@ class HttpSession final : public ServerSession, private ApiCalls::Replies {
 
   bool is_told_unasked() const override { return state_ == State::streaming; }
 
-  // Of LeaderChannel::Client.
-  void on_leader_answer(const LeaderRequest& request, std::string_view line,
-                        std::string& out) override {
-    calls_.on_leader_answer(request, line, out);
-  }
-  void on_leader_push(std::string_view line, std::string& out) override {
-    calls_.on_leader_event(line, out);
-  }
-  void on_no_leader(const LeaderRequest&, std::string& out) override { calls_.on_no_leader(out); }
-  void on_no_answer(const LeaderRequest&, std::string& out) override { calls_.on_no_answer(out); }
-  void execute_here(const LeaderRequest& question, std::string_view request,
-                    std::string& out) override {
-    calls_.execute_here(question, request, out);
-  }
-  void prepare_here(std::string_view request) override;
-  void on_closed_by_leader() override;
-
   // Getting to the call.
   void go_on(bool is_all, std::string& out);
   bool admit_head(Incoming& incoming, std::string& out);
@@ -130,6 +115,7 @@ class HttpSession final : public ServerSession, private ApiCalls::Replies {
   bool is_allowed_origin(const HttpRequest& request);
   bool find_permit(const HttpRequest& request);
   bool is_permitted(const Incoming& incoming, std::string& out);
+  bool hands_over(const Incoming& incoming);
   void fail_attempt();
   void answer_options(const Route* route, std::string& out);
   void call(const Incoming& incoming, std::string& out);

@@ -1,15 +1,11 @@
 #include "server/session/line_session.h"
 
 #include <algorithm>
-#include <array>
 #include <chrono>
-#include <cinttypes>
-#include <cstdio>
 #include <memory>
 #include <utility>
 
 #include "protocol/line/line_reply.h"
-#include "server/forward/peer_session.h"
 #include "server/session/session_host.h"
 
 namespace lockd {
@@ -19,18 +15,6 @@ namespace {
 constexpr std::size_t kHeldPushesMax = 1024 * 1024;
 // The longest answer to a call.
 constexpr std::size_t kCallAnswerMax = 1024 * 1024;
-
-std::string_view trim_blanks(std::string_view text) {
-  const std::size_t begin = std::min(text.find_first_not_of(" \t"), text.size());
-  const std::size_t end = text.find_last_not_of(" \t") + 1;
-  return text.substr(begin, end - std::min(begin, end));
-}
-
-std::string secret_word(std::uint64_t secret) {
-  std::array<char, 24> word;
-  const int size = std::snprintf(word.data(), word.size(), "as=%016" PRIx64, secret);
-  return {word.data(), static_cast<std::size_t>(size)};
-}
 
 HttpMethod method_of(std::string_view name) {
   if (name == "GET") return HttpMethod::get;
@@ -69,31 +53,12 @@ bool takes_or_waits(Command command) {
   }
 }
 
-// Its rights were looked at where it is connected.
-PermitPtr permit_of(const ForwardedClient& client) {
-  return std::make_shared<const Permit>(Permit{.name = client.token_name, .rights = Rights::all()});
-}
-
 }  // namespace
 
 LineSession::LineSession(SessionContext& context, SessionId id, Peer peer)
     : ServerSession(context, id, std::move(peer)),
-      phase_(context.access.asks_for_token() ? Phase::before_auth : Phase::open) {}
-
-LineSession::LineSession(SessionContext& context, SessionId id, Peer peer,
-                         const ForwardedClient& client)
-    : ServerSession(context, id, std::move(peer)), phase_(Phase::open) {
-  set_permit(permit_of(client));
-  if (client.session != 0) context_.batch.resume(session_);
-}
-
-void LineSession::rename(const ForwardedClient& client) {
-  if (permit()->name != client.token_name) set_permit(permit_of(client));
-  context_.clients.authenticate(id(), client.token_name);
-  if (client.names_itself) {
-    name_session({.name = client.name, .peer = client.peer, .note = client.note});
-  }
-}
+      phase_(context.access.asks_for_token() && !peer_.is_forwarded() ? Phase::before_auth
+                                                                      : Phase::open) {}
 
 void LineSession::on_certificate(const CertificateNames& certificate) {
   const PermitPtr permit = context_.access.find(certificate, wall_time());
@@ -115,6 +80,10 @@ std::size_t LineSession::take_in(std::string_view unread, std::string& out) {
       refuse(Violation::line_too_long, out);
       break;
     }
+    const ParsedRequest parsed = parse_request(framed.lines, phase_);
+    const bool may_be_for_another =
+        context_.gate.follows() || parsed.request.command == Command::peer;
+    if (parsed && may_be_for_another && hands_over(parsed.request)) break;
     taken += framed.size;
     ++requests_;
     context_.stats.line_requests.add();
@@ -122,7 +91,6 @@ std::size_t LineSession::take_in(std::string_view unread, std::string& out) {
       fate_ = Fate::closes;
       break;
     }
-    const ParsedRequest parsed = parse_request(framed.lines, phase_);
     const bool is_permitted = parsed && may(parsed.request);
     // What the connection has from now on belongs to its principal, which `auth` must not replace.
     if (is_permitted && takes_or_waits(parsed.request.command)) phase_ = Phase::open;
@@ -134,10 +102,7 @@ std::size_t LineSession::take_in(std::string_view unread, std::string& out) {
       refuse(parsed.violation, out);
     } else if (!is_permitted) {
       write_status(out, kStatusErrorDenied);
-    } else if (is_for_leader(parsed.request.command)) {
-      ask_leader(framed.lines, parsed.request);
     } else {
-      begin_to_lead(out);
       execute(parsed.request, out);
     }
     if (!blocked()) log_reply(std::string_view(out).substr(said));
@@ -188,7 +153,7 @@ void LineSession::execute(const LineRequest& request, std::string& out) {
     case Command::unlisten: return unlisten(request, out);
     case Command::signal: return publish(request, out);
     case Command::api: return call(request, out);
-    case Command::peer: return begin_link(request, out);
+    case Command::peer: return refuse(Violation::unknown_command, out);
   }
 }
 
@@ -277,7 +242,7 @@ void LineSession::reply(Command command, const Answer& answer, std::string& out)
 
 void LineSession::say(Command command, Outcome outcome, std::string& out) {
   if (outcome == Outcome::not_leader) {
-    return write_status(out, "error_not_leader " + context_.leader_address());
+    return write_status(out, "error_not_leader " + context_.gate.leader_address());
   }
   const bool takes = command == Command::acquire || command == Command::enqueue;
   const bool failed = context_.engine.journal_state() == Journal::State::failed;
@@ -294,18 +259,27 @@ void LineSession::say(Command command, Outcome outcome, std::string& out) {
 // One machine always leads itself. In a cluster the reply leaves when the journal has taken
 // something that was appended after the request had come.
 void LineSession::barrier(std::string& out) {
-  if (context_.engine.journal_state() == Journal::State::following) {
-    return say(Command::barrier, Outcome::not_leader, out);
-  }
-  if (context_.cluster != nullptr) context_.batch.barrier();
+  if (context_.gate.follows()) return say(Command::barrier, Outcome::not_leader, out);
+  context_.gate.confirm(context_.batch);
   write_status(out, kStatusOk);
 }
 
 // What the leader is asked.
 
-// The rest is answered where it is asked; of the API, each call knows.
-bool LineSession::is_for_leader(Command command) const {
-  switch (command) {
+// The session in whose place another comes, which finds the request unread: a client's, which copies
+// it to the leader, or the leader's end of a link.
+bool LineSession::hands_over(const LineRequest& request) {
+  if (request.command == Command::peer) {
+    successor_ = context_.gate.accept_link(context_, *this);
+  } else if (phase_ != Phase::before_auth && !context_.hands_over() && is_for_leader(request)) {
+    successor_ = context_.gate.proxy(context_, *this, {.is_loopback = peer_.is_loopback});
+  }
+  return successor_ != nullptr;
+}
+
+// Every other request is answered here until a channel is open.
+bool LineSession::is_for_leader(const LineRequest& request) const {
+  switch (request.command) {
     case Command::acquire:
     case Command::release:
     case Command::renew:
@@ -314,97 +288,15 @@ bool LineSession::is_for_leader(Command command) const {
     case Command::barrier:
     case Command::listen:
     case Command::unlisten:
-    case Command::signal: return asks_leader();
+    case Command::signal: return true;
+    case Command::api: break;
     default: return false;
   }
-}
-
-// A grant whose answer is lost with its leader can be asked for again by its secret: one that has
-// none gets one. A line that has no room for it goes without.
-void LineSession::ask_leader(const RequestLines& lines, const LineRequest& request) {
-  LeaderRequest question{.command = request.command,
-                         .head = std::string(lines.command) + '\n' + std::string(lines.key) + '\n',
-                         .argument = std::string(lines.argument),
-                         .key = std::string(request.key),
-                         .kind = request.kind,
-                         .wait = request.wait,
-                         .may_repeat = request.command != Command::signal};
-  std::string& argument = question.argument;
-  const bool listens = request.command == Command::listen || request.command == Command::unlisten;
-  if (listens) argument = request.text;  // as the leader reads it: so the same is said alike
-  const bool takes = request.command == Command::acquire || request.command == Command::enqueue;
-  if (takes || request.command == Command::await_turn) {
-    const std::string_view words = trim_blanks(argument);
-    question.waits = request.command != Command::enqueue;
-    const std::size_t wait_end = question.waits ? words.find_first_of(" \t") : 0;
-    argument = trim_blanks(words.substr(std::min(wait_end, words.size())));
-  }
-  if (takes && !request.secret.has_value()) {
-    const std::string own = secret_word(context_.secrets.next());
-    if (lines.argument.size() + own.size() < kLineSizeMax) argument += ' ' + own;
-  }
-  blocked_on_ = BlockedOn::leader;
-  leader().ask(std::move(question), context_.engine.now());
-}
-
-void LineSession::on_leader_answer(const LeaderRequest& request, std::string_view line,
-                                   std::string& out) {
-  if (request.call != HttpCall::none) return calls_->on_leader_answer(request, line, out);
-  blocked_on_ = BlockedOn::nothing;
-  write_status(out, line);
-  log_reply(line);
-}
-
-void LineSession::on_leader_push(std::string_view line, std::string& out) {
-  if (calls_ != nullptr && !calls_->may_hear(line)) return;
-  write_status(push_to(out), line);
-}
-
-void LineSession::on_no_leader(const LeaderRequest& request, std::string& out) {
-  if (request.call != HttpCall::none) return calls_->on_no_leader(out);
-  blocked_on_ = BlockedOn::nothing;
-  say(request.command, Outcome::not_leader, out);
-  log_end("error_not_leader");
-}
-
-void LineSession::on_no_answer(const LeaderRequest& request, std::string& out) {
-  if (request.call != HttpCall::none) return calls_->on_no_answer(out);
-  blocked_on_ = BlockedOn::nothing;
-  write_status(out, kStatusError);
-  log_end(kStatusError);
-}
-
-void LineSession::execute_here(const LeaderRequest& question, std::string_view request,
-                               std::string& out) {
-  if (question.call != HttpCall::none) return calls_->execute_here(question, request, out);
-  blocked_on_ = BlockedOn::nothing;
-  LineFramer framer;
-  const ParsedRequest parsed = parse_request(framer.next(request).lines, Phase::open);
-  const std::size_t said = out.size();
-  if (parsed) execute(parsed.request, out);
-  if (!blocked()) log_reply(std::string_view(out).substr(said));
-}
-
-void LineSession::on_closed_by_leader() {
-  ServerSession::on_closed_by_leader();
-  if (blocked_on_ == BlockedOn::leader) blocked_on_ = BlockedOn::nothing;
-  if (calls_ != nullptr) calls_->on_closed_by_leader();
-}
-
-// Who may not listen here would go on waiting for what never comes.
-void LineSession::prepare_here(std::string_view request) {
-  LineFramer framer;
-  const ParsedRequest parsed = parse_request(framer.next(request).lines, Phase::open);
-  std::string unsaid;
-  if (!parsed) return;
-  bool goes_on = true;
-  if (parsed.request.command == Command::api) {
-    goes_on = calls_->stream_here(request);
-  } else {
-    execute(parsed.request, unsaid);
-    goes_on = parsed.request.command != Command::listen || unsaid.starts_with(kStatusOk);
-  }
-  if (!goes_on) on_closed_by_leader();
+  Target target;
+  RouteMatch match;
+  if (find_call(request, &target, &match)) return false;
+  RequestParams params = RequestParams::of_json(request.text.empty() ? "{}" : request.text);
+  return ApiCalls::is_for_leader(context_, match.route->call, params);
 }
 
 void LineSession::on_wait_done(const WaitResult& result, std::string& out) {
@@ -550,7 +442,6 @@ void LineSession::authenticate(const LineRequest& request, std::string& out) {
 void LineSession::name_client(const LineRequest& request, std::string& out) {
   name_session(
       {.name = std::string(request.key), .peer = peer_.address, .note = std::string(request.text)});
-  if (leader_ != nullptr) leader_->introduce(introduction());
   write_status(out, kStatusOk);
 }
 
@@ -558,47 +449,6 @@ void LineSession::name_session(ClientIdentity identity) {
   if (session_.client != nullptr && *session_.client == identity) return;
   session_.client = std::make_shared<const ClientIdentity>(std::move(identity));
   context_.clients.name(id(), session_.client);
-}
-
-// Another server of this cluster comes, to speak for clients of its own. First it says who it is,
-// then it proves that it knows the secret, of which it has a challenge by then.
-void LineSession::begin_link(const LineRequest& request, std::string& out) {
-  const bool is_forwarded = !peer_.forwarded_as.empty();
-  if (context_.forwarder == nullptr || is_forwarded) {
-    return refuse(Violation::unknown_command, out);
-  }
-  if (challenge_ != nullptr) return prove_link(request.text, out);
-  if (!is_nonce(request.text)) return refuse(Violation::bad_arguments, out);
-  challenge_ =
-      std::make_unique<Challenge>(Challenge{.node = std::string(request.key),
-                                            .asker_nonce = std::string(request.text),
-                                            .answerer_nonce = make_nonce(context_.secrets),
-                                            .channel = context_.host.find(id())->tls_binding()});
-  write_status(out, "ok " + challenge_->answerer_nonce);
-}
-
-void LineSession::prove_link(std::string_view proof, std::string& out) {
-  const std::unique_ptr<Challenge> challenge = std::move(challenge_);
-  const HashedSecret& secret = context_.forwarder->secret();
-  if (!proves(proof, secret, *challenge, LinkEnd::asker)) {
-    return fail_attempt(out);
-  }
-  const bool leads = context_.cluster != nullptr && !context_.cluster->is_cut_off() &&
-                     context_.engine.journal_state() != Journal::State::following;
-  if (!leads || context_.draining) {
-    fate_ = Fate::closes;
-    return say(Command::barrier, Outcome::not_leader, out);
-  }
-  // It has lost the last one, and this server does not know yet: its clients must end there first.
-  const SessionId last = context_.forwarder->link_of(challenge->node);
-  if (last != 0 && context_.clients.disconnect(last, [](Position) {})) {
-    fate_ = Fate::closes;
-    return write_status(out, "error_busy");
-  }
-  context_.forwarder->enter_link(challenge->node, id());
-  write_status(out, "ok " + prove(secret, *challenge, LinkEnd::answerer) + ' ' +
-                        std::to_string(context_.forwarder->incarnation()));
-  successor_ = std::make_unique<PeerSession>(context_, id(), peer_, challenge->node);
 }
 
 // What comes by a stream of signals cannot be told from what comes by `listen`: it is one or the
@@ -696,26 +546,23 @@ bool LineSession::may_go() {
 
 bool LineSession::end(bool keep_holds, int* budget) {
   // Its place goes with the session; but it may have been granted meanwhile.
-  if (keep_holds && !is_detached_ && blocked_on_ == BlockedOn::wait) context_.host.abandon(*this);
+  if (keep_holds && blocked_on_ == BlockedOn::wait) context_.host.abandon(*this);
   if (calls_ != nullptr) calls_->end();
   const bool listens = listens_ || (calls_ != nullptr && calls_->listens());
   std::string().swap(held_pushes_);
   std::string().swap(call_report_);
   blocked_on_ = BlockedOn::nothing;
   log_end("gone");
-  const bool has_ended = is_detached_ ? context_.batch.end_places(session_, budget)
-                                      : context_.batch.end_session(session_, keep_holds, budget);
+  const bool has_ended = context_.batch.end_session(session_, keep_holds, budget);
   return has_ended && (!listens || context_.hub.drop_some(subscriber(), budget));
 }
 
 bool LineSession::may_be_silent() {
-  return blocked() || is_told_unasked() || context_.batch.has_state(session_) ||
-         (leader_ != nullptr && leader_->has_state(context_.engine.now()));
+  return blocked() || is_told_unasked() || context_.batch.has_state(session_);
 }
 
 bool LineSession::is_told_unasked() const {
   return (calls_ != nullptr && calls_->is_streaming()) ||
-         (leader_ != nullptr && leader_->listens()) ||
          (listens_ && context_.hub.listens(subscriber()));
 }
 

@@ -11,7 +11,6 @@
 #include "protocol/http/routes.h"
 #include "protocol/line/line_framer.h"
 #include "protocol/line/line_request.h"
-#include "server/forward/membership_proof.h"
 #include "server/session/api_calls.h"
 #include "server/session/server_session.h"
 
@@ -20,10 +19,6 @@ namespace lockd {
 class LineSession final : public ServerSession, private ApiCalls::Replies {
  public:
   LineSession(SessionContext& context, SessionId id, Peer peer = {});
-  // Of a client of another server, which says who it is, and has seen to it that it may be here.
-  LineSession(SessionContext& context, SessionId id, Peer peer, const ForwardedClient& client);
-  // The same client, who is called otherwise by now.
-  void rename(const ForwardedClient& client);
 
   Protocol protocol() const override { return Protocol::line; }
   std::size_t take_in(std::string_view unread, std::string& out) override;
@@ -60,11 +55,9 @@ class LineSession final : public ServerSession, private ApiCalls::Replies {
   bool may_go() override;
   // A grant that was on its way is taken back, also when holds are kept.
   bool end(bool keep_holds, int* budget) override;
-  void detach() override { is_detached_ = true; }
-  std::unique_ptr<ServerSession> take_successor() override { return std::move(successor_); }
 
  private:
-  enum class BlockedOn : std::uint8_t { nothing, wait, report, signal, leader };
+  enum class BlockedOn : std::uint8_t { nothing, wait, report, signal };
 
   bool is_told_unasked() const override;
   bool may(const LineRequest& request) const;
@@ -81,10 +74,8 @@ class LineSession final : public ServerSession, private ApiCalls::Replies {
   void publish(const LineRequest& request, std::string& out);
   void barrier(std::string& out);
   void name_session(ClientIdentity identity);
-  bool is_for_leader(Command command) const;
-  void ask_leader(const RequestLines& lines, const LineRequest& request);
-  void begin_link(const LineRequest& request, std::string& out);
-  void prove_link(std::string_view proof, std::string& out);
+  bool hands_over(const LineRequest& request);
+  bool is_for_leader(const LineRequest& request) const;
   void call(const LineRequest& request, std::string& out);
   HttpError find_call(const LineRequest& request, Target* target, RouteMatch* match) const;
   void report_to_call(const ReportPiece& piece, std::string& out);
@@ -102,17 +93,6 @@ class LineSession final : public ServerSession, private ApiCalls::Replies {
   Duration lease(const LineRequest& request) const;
   Holder holder_of(const LineRequest& request);
   std::string& push_to(std::string& out) { return is_inside_line_ ? held_pushes_ : out; }
-
-  // Of LeaderChannel::Client.
-  void on_leader_answer(const LeaderRequest& request, std::string_view line,
-                        std::string& out) override;
-  void on_leader_push(std::string_view line, std::string& out) override;
-  void on_no_leader(const LeaderRequest& request, std::string& out) override;
-  void on_no_answer(const LeaderRequest& request, std::string& out) override;
-  void execute_here(const LeaderRequest& question, std::string_view request,
-                    std::string& out) override;
-  void prepare_here(std::string_view request) override;
-  void on_closed_by_leader() override;
 
   // Of a call.
   void answer(int status, std::string_view json, std::string& out, std::string_view) override;
@@ -133,9 +113,6 @@ class LineSession final : public ServerSession, private ApiCalls::Replies {
   std::string_view lost_cause_;                 // of that
   std::unique_ptr<ApiCalls> calls_;             // from the first on
   std::string call_report_;                     // what has come of the report that its call awaits
-  std::unique_ptr<Challenge> challenge_;        // of a server that says it is of this cluster
-  std::unique_ptr<ServerSession> successor_;    // when it has proved it
-  bool is_detached_ = false;
 };
 
 }  // namespace lockd

@@ -20,17 +20,17 @@
 #include "lockd/batch.h"
 #include "lockd/engine.h"
 #include "lockd/journal.h"
+#include "protocol/http/http_request.h"
 #include "protocol/line/line_request.h"
 #include "pubsub/signal_hub.h"
 #include "replication/cluster_journal.h"
 #include "server/access/access.h"
 #include "server/buffer_budget.h"
 #include "server/client_registry.h"
-#include "server/forward/forwarder.h"
 #include "server/reports/report_queue.h"
 #include "server/server_history.h"
 #include "server/session/event_feed.h"
-#include "server/session/leader_channel.h"
+#include "server/session/leader_gate.h"
 #include "server/session/peer.h"
 #include "server/session/request_log.h"
 #include "server/settings/options.h"
@@ -59,8 +59,8 @@ struct HostSetup {
   ClusterJournal* cluster = nullptr;               // null: the server is on its own
   const BufferBudget* buffers = nullptr;           // of all connections; null: none is kept
   ServerHistory* history = nullptr;                // null: none is kept
-  Forwarder* forwarder = nullptr;                  // null: nothing is forwarded, here or from here
   std::atomic<SessionId>* last_session = nullptr;  // of all hosts; null: nobody comes by a link
+  LeaderGate& gate = standalone_gate();
 };
 
 // What the sessions of one host share. Outlives them.
@@ -74,12 +74,9 @@ struct SessionContext : HostSetup {
   // While it stops, a server on its own goes on serving those who hold. One of a cluster hands over
   // at once, and another serves them.
   bool hands_over() const { return draining && cluster != nullptr; }
-  // Where the leader is reached, by lines or over HTTP: "host:port", or "-" when that is not known.
-  std::string leader_address() const;
-  std::string leader_http_address() const;
 };
 
-class ServerSession : protected LeaderChannel::Client {
+class ServerSession {
  public:
   enum class Fate : std::uint8_t {
     open,
@@ -140,12 +137,10 @@ class ServerSession : protected LeaderChannel::Client {
   // `missed`: so many before it, which it could not be told of.
   virtual void on_key_event(const KeyEventJson& /*event*/, std::uint64_t /*missed*/,
                             std::string& /*out*/) {}
-  // The link to the leader has something to say.
-  void on_news(const LeaderNews& news, std::string& out);
-  // The peer sends no more, and all that it sent has been taken in.
-  void on_input_taken() {
-    if (leader_ != nullptr) leader_->end_input();
-  }
+  // The peer sends no more.
+  virtual void on_end_of_input() {}
+  // The peer has taken all of the output but the last `unsent` bytes.
+  virtual void on_sent(std::size_t /*unsent*/) {}
   // Now and then while nothing else is sent: a stream shows that it is alive.
   virtual void ping(std::string& /*out*/) {}
 
@@ -164,30 +159,22 @@ class ServerSession : protected LeaderChannel::Client {
   // but the same again until then.
   virtual bool end(bool keep_holds, int* budget) = 0;
 
-  // The leader is told that it ends.
-  void leave_leader(bool keep_holds) {
-    if (leader_ != nullptr) leader_->end(keep_holds);
-  }
-  // Whether what it asks for is the leader's to answer, on another server; and by what it is asked
-  // there. What came from another server is never passed on.
-  bool asks_leader() const {
-    return context_.forwarder != nullptr && context_.forwarder->forwards() &&
-           peer_.forwarded_as.empty() &&
-           context_.engine.journal_state() == Journal::State::following;
-  }
-  LeaderChannel& leader();
-  bool has_leader() const { return leader_ != nullptr; }
-  // Before anything is executed here: this server may lead, and the news of it be on its way.
-  void begin_to_lead(std::string& out) {
-    if (leader_ != nullptr && !asks_leader()) on_news({.what = LeaderNews::What::here}, out);
-  }
+  // It is about to end. `detaches`: the client did not choose to leave, and this server lets go of
+  // it, because it stops or has lost its place in the cluster.
+  virtual void on_leaving(bool /*detaches*/) {}
 
   // It serves others, who are sessions of this host, and end with it.
   virtual bool carries_others() const { return false; }
   // What takes its place from now on; null: nothing does.
-  virtual std::unique_ptr<ServerSession> take_successor() { return nullptr; }
-  // It may come back: when it ends, its holds stay its own.
-  virtual void detach() {}
+  std::unique_ptr<ServerSession> take_successor() { return std::move(successor_); }
+  // It takes the place of `last`, which most do not need any more.
+  virtual void replace(std::unique_ptr<ServerSession> /*last*/) {}
+  // It has its place back from the session that LeaderGate::proxy() made. No status: its request was
+  // answered. Otherwise `error` is the answer; of lines, none was passed on, as no leader was found.
+  virtual void resume(const HttpError& /*error*/, std::string& /*out*/) {}
+  // When its client last waited for a leader in vain; zero: never.
+  Time found_no_leader() const { return found_no_leader_; }
+  void note_no_leader(Time at) { found_no_leader_ = at; }
 
   // The wait that blocks it, or the last that did. A holder without a name is known by the grant's
   // secret.
@@ -234,24 +221,14 @@ class ServerSession : protected LeaderChannel::Client {
  protected:
   ServerSession(SessionContext& context, SessionId id, Peer peer)
       : context_(context),
-        session_{.id = id},
+        session_{.id = id, .client = peer.client},
         peer_(std::move(peer)),
-        permit_(context.access.permit_for(peer_, false)),
+        permit_(peer_.is_forwarded() ? context.access.find_principal(peer_, wall_time())
+                                     : context.access.permit_for(peer_, false)),
         generation_(context.access.generation()) {}
 
   // It listens, or watches.
   virtual bool is_told_unasked() const = 0;
-  // As the leader is told of it.
-  ForwardedClient introduction() const;
-
-  // Of LeaderChannel::Client.
-  void on_leader_answer(const LeaderRequest&, std::string_view, std::string&) override {}
-  void on_leader_push(std::string_view, std::string&) override {}
-  void on_no_leader(const LeaderRequest&, std::string&) override {}
-  void on_no_answer(const LeaderRequest&, std::string&) override {}
-  void execute_here(const LeaderRequest&, std::string_view, std::string&) override {}
-  void prepare_here(std::string_view) override {}
-  void on_closed_by_leader() override { fate_ = Fate::closes; }
 
   // Precondition: not null, and found just now. Who counts the owners of a permit counts on every
   // thread: so not for nothing.
@@ -259,9 +236,7 @@ class ServerSession : protected LeaderChannel::Client {
     if (permit_ == permit) return;
     const bool is_renamed = permit_->name != permit->name;
     permit_ = permit;
-    if (!is_renamed) return;
-    context_.clients.authenticate(session_.id, permit->name);
-    if (leader_ != nullptr) leader_->introduce(introduction());
+    if (is_renamed) context_.clients.authenticate(session_.id, permit->name);
   }
   Access::Time wall_time() const {
     return Access::Time(std::chrono::milliseconds(context_.unix_ms()));
@@ -292,7 +267,8 @@ class ServerSession : protected LeaderChannel::Client {
   Fate fate_ = Fate::open;
   Pause pause_ = Pause::none;
   Violation violation_ = Violation::none;
-  std::unique_ptr<LeaderChannel> leader_;  // from when it first asked there
+  std::unique_ptr<ServerSession> successor_;  // it takes this one's place
+  Time found_no_leader_{};
 
  private:
   PermitPtr permit_;
@@ -303,7 +279,8 @@ inline bool ServerSession::renew_permit() {
   const std::uint64_t generation = context_.access.generation();
   if (generation == generation_) return true;
   generation_ = generation;
-  PermitPtr current = context_.access.current(permit_, wall_time());
+  PermitPtr current = peer_.is_forwarded() ? context_.access.find_principal(peer_, wall_time())
+                                           : context_.access.current(permit_, wall_time());
   if (current == nullptr || (is_told_unasked() && !current->hears_all_of(*permit_))) return false;
   set_permit(current);
   return true;
@@ -317,18 +294,6 @@ inline std::string_view why_not_ready(bool draining, const Engine& engine,
   if (engine.journal_state() == Journal::State::failed) return "storage";
   if (cluster != nullptr) return cluster->status().not_ready;
   return engine.storage_wait() > kStorageWaitMax ? "storage_hangs" : "";
-}
-
-inline std::string SessionContext::leader_address() const {
-  if (cluster == nullptr) return "-";
-  const ClusterStatus status = cluster->status();
-  return status.leader.epoch == 0 ? "-" : status.leader.record.address;
-}
-
-inline std::string SessionContext::leader_http_address() const {
-  if (cluster == nullptr) return "-";
-  const CurrentLeader leader = cluster->status().leader;
-  return leader.epoch == 0 || leader.record.http.empty() ? "-" : leader.record.http;
 }
 
 }  // namespace lockd

@@ -72,8 +72,17 @@ std::size_t SessionHost::receive(Transport& hosted, std::string_view unread) {
   let_speak(hosted, [&](ServerSession& session, std::string& out) {
     taken = session.take_in(unread, out);
   });
-  if (auto successor = hosted.session_->take_successor()) hosted.session_ = std::move(successor);
-  return taken;
+  // What the last session left unread is the next one's.
+  return succeed(hosted) ? taken + receive(hosted, unread.substr(taken)) : taken;
+}
+
+bool SessionHost::succeed(Transport& hosted) {
+  std::unique_ptr<ServerSession> successor = hosted.session_->take_successor();
+  if (successor == nullptr) return false;
+  ServerSession& next = *successor;
+  next.replace(std::exchange(hosted.session_, std::move(successor)));
+  if (hosted.input_ended_) next.on_end_of_input();
+  return true;
 }
 
 void SessionHost::on_certificate(Transport& hosted, const CertificateNames& certificate) {
@@ -83,6 +92,7 @@ void SessionHost::on_certificate(Transport& hosted, const CertificateNames& cert
 // What was complete is answered first; what waits in the queue, or is half there, never will be.
 void SessionHost::peer_closed(Transport& hosted) {
   hosted.input_ended_ = true;
+  hosted.session_->on_end_of_input();
   if (hosted.awaits_report_) context_.reports.may_be_gone(hosted.session_->id());
   touch(hosted);
 }
@@ -279,27 +289,6 @@ void SessionHost::take(const DisconnectOf& delivery) {
   disconnecting_.push_back({delivery.id, delivery.on_gone, batch_.commit()});
 }
 
-void SessionHost::leave_news(SessionId client, LeaderNews news) {
-  leave(&SessionHost::inbox_, Delivery(NewsFor{client, std::move(news)}));
-}
-
-void SessionHost::take(const NewsFor& delivery) {
-  Transport* const hosted = find_open(delivery.id);
-  if (hosted == nullptr) return;
-  let_speak(*hosted,
-            [&](ServerSession& session, std::string& out) { session.on_news(delivery.news, out); });
-  hosted->untaken_ += delivery.news.text.size();
-  if (!hosted->session_->blocked()) hosted->resume_input();
-}
-
-// Little of it is not worth a word.
-void SessionHost::acknowledge(Transport& hosted) {
-  constexpr std::uint64_t kWorthAWord = 64 * 1024;
-  if (hosted.untaken_ < kWorthAWord || !hosted.has_room_for_report()) return;
-  if (!hosted.session_->has_leader()) return;
-  hosted.session_->leader().acknowledge(std::exchange(hosted.untaken_, 0));
-}
-
 // Who had much ends over many turns. One that has left meanwhile is gone as well.
 void SessionHost::tell_of_those_gone(Position committed) {
   std::erase_if(disconnecting_, [&](DisconnectOf& one) {
@@ -328,7 +317,7 @@ bool SessionHost::disconnect(SessionId asker, SessionId client, std::string repl
 }
 
 void SessionHost::continue_report(Transport& hosted) {
-  acknowledge(hosted);
+  if (!hosted.is_over_) hosted.session_->on_sent(hosted.activity().unsent_bytes);
   if (hosted.report_ == nullptr || !hosted.has_room_for_report()) return;
   ask(hosted.session_->id(), {.rest = std::exchange(hosted.report_, nullptr)});
 }
@@ -561,7 +550,11 @@ void SessionHost::resume_later(Transport& hosted) {
 
 void SessionHost::resume_some() {
   for (const SessionId id : std::exchange(resuming_, {})) {
-    if (Transport* const hosted = find_open(id)) hosted->resume_input();
+    Transport* const hosted = find_open(id);
+    if (hosted == nullptr) continue;
+    succeed(*hosted);
+    touch(*hosted);
+    hosted->resume_input();
   }
 }
 
@@ -572,8 +565,8 @@ void SessionHost::touch(Transport& hosted) {
 void SessionHost::flush(Transport& hosted) {
   if (!hosted.is_corked_) send_or_cork(hosted);
   if (!hosted.is_over_) close_when_over(hosted);
-  continue_report(hosted);
   hosted.on_turn_end();
+  continue_report(hosted);
 }
 
 void SessionHost::send_or_cork(Transport& hosted) {
@@ -584,9 +577,8 @@ void SessionHost::send_or_cork(Transport& hosted) {
     return hosted.flush();
   }
   hosted.cork();
-  hosted.corked_at_ = hosted.rests_on_;
   hosted.corked_until_ = hosted.said();
-  gate_.push({hosted.corked_at_, hosted.session_->id()});
+  gate_.push({hosted.rests_on_, hosted.session_->id()});
 }
 
 void SessionHost::uncork(Transport& hosted) {
@@ -615,17 +607,13 @@ void SessionHost::count_hand_offs(Transport& hosted, std::uint64_t until) {
 }
 
 // What has become durable leaves. Looked at again after the flag is up: progress that is made after
-// that wakes us. A client that came back by another link has the id that it had, and what it was to
-// be told by the last one may still be in the gate: it waits for its own.
+// that wakes us.
 void SessionHost::open_gate() {
   while (!gate_.empty()) {
     const Corked next = gate_.top();
     if (is_durable(next.position)) {
       gate_.pop();
-      Transport* const hosted = find(next.id);
-      const bool is_its_own =
-          hosted != nullptr && hosted->is_corked_ && hosted->corked_at_ == next.position;
-      if (is_its_own) uncork(*hosted);
+      if (Transport* const hosted = find(next.id)) uncork(*hosted);
     } else if (wants_durable_.exchange(true)) {
       return;
     }
@@ -641,7 +629,6 @@ void SessionHost::on_durable() {
 void SessionHost::close_when_over(Transport& hosted) {
   ServerSession& session = *hosted.session_;
   if (hosted.input_ended_ && session.needs_peer()) return finish(hosted, Ender::peer);
-  if (hosted.input_ended_ && !hosted.has_unread()) session.on_input_taken();
   const bool all_taken_in = hosted.input_ended_ && !hosted.input_pending();
   const bool is_open = session.fate() == ServerSession::Fate::open;
   const bool may_go = context_.draining && is_open && !hosted.input_pending() && session.may_go();
@@ -671,18 +658,6 @@ void SessionHost::cut(Transport& hosted, Ender ender) {
   hosted.close();
 }
 
-void SessionHost::detach(Transport& hosted) {
-  if (!hosted.is_over_) {
-    hosted.session_->detach();
-    end(hosted, Ender::link);
-  }
-  hosted.close();
-}
-
-void SessionHost::forget_detached() {
-  std::erase_if(detached_, [this](Session& session) { return batch_.forget(session); });
-}
-
 // The session is over, whatever becomes of its transport. A server that stops and will recover is
 // no disconnect of its clients, nor is one that cannot reach its journal. To break a rule is one.
 // What a disconnect releases at the leader is the leader's to say.
@@ -695,10 +670,9 @@ void SessionHost::end(Transport& hosted, Ender ender) {
   const bool stops = ender == Ender::server && context_.draining && !broke_a_rule;
   const bool survives = ender == Ender::journal || (stops && context_.keeps_holds);
   hosted.keeps_holds_ = survives || !context_.options.auto_release_on_disconnect;
+  session.on_leaving(survives);
   int budget = kStepsAtOnce;
   end_more(hosted, &budget);
-  if (ender == Ender::link) detached_.push_back(session.as_owner());
-  session.leave_leader(survives);
   watchers_.remove(session.id());
   hosted.report_ = nullptr;
   if (hosted.awaits_report_) context_.reports.cancel(session.id());

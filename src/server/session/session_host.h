@@ -16,8 +16,8 @@
 // leaves with the sync that lets the releaser's answer leave.
 //
 // No socket, no thread, no clock: see Transport and HostSetup. Everything belongs to one thread,
-// but for on_wait_done(), deliver(), on_room(), deliver_report(), leave_loss(), leave_disconnect(),
-// leave_news() and on_durable(), which any thread may call.
+// but for on_wait_done(), deliver(), on_room(), deliver_report(), leave_loss(), leave_disconnect()
+// and on_durable(), which any thread may call.
 #pragma once
 
 #include <atomic>
@@ -47,8 +47,7 @@ namespace lockd {
 class SessionHost final : private Listener,
                           private Mailbox,
                           private ReportReader,
-                          private ClientHost,
-                          private NewsReader {
+                          private ClientHost {
  public:
   explicit SessionHost(const HostSetup& setup);
   ~SessionHost();
@@ -84,7 +83,7 @@ class SessionHost final : private Listener,
 
   // Ends a session, sends what there is and closes; as the peer's doing, an admin's, or the
   // server's.
-  enum class Ender : std::uint8_t { peer, admin, server, journal, link };
+  enum class Ender : std::uint8_t { peer, admin, server, journal };
   void finish(Transport& hosted, Ender ender);
   // At once.
   void cut(Transport& hosted, Ender ender = Ender::server);
@@ -98,11 +97,8 @@ class SessionHost final : private Listener,
   void finish_unpermitted();
   // Closes who is owed no answer.
   void finish_idle();
-  // Ends a session that came by a link which is broken: its holds stay its own.
-  void detach(Transport& hosted);
-  // Forgets those that did not come back, as far as their leases have ended.
-  void forget_detached();
-  // Has what is unread of a transport's input offered with the end of this turn, or the next.
+  // Has what is unread of a transport's input offered with the end of this turn, or the next, to
+  // the session's successor if it has one.
   void resume_later(Transport& hosted);
   // Has what was appended to a transport's output be sent with the end of this turn.
   void send_soon(Transport& hosted) { touch(hosted); }
@@ -126,7 +122,6 @@ class SessionHost final : private Listener,
   // The session ends while a grant for it may be on its way: if it is, it is to be taken back.
   void abandon(const ServerSession& session) { abandoned_.emplace(session.id(), session.wait()); }
   Listener& listener() { return *this; }  // of their waits, by session id
-  NewsReader& news_reader() { return *this; }
 
   // Any thread. More may have become durable.
   void on_durable();
@@ -148,11 +143,7 @@ class SessionHost final : private Listener,
     OnGone on_gone;
     Position rests_on = 0;
   };
-  struct NewsFor {
-    SessionId id;
-    LeaderNews news;
-  };
-  using Delivery = std::variant<WaitResult, ReportFor, LossFor, DisconnectOf, NewsFor>;
+  using Delivery = std::variant<WaitResult, ReportFor, LossFor, DisconnectOf>;
   struct SignalFor {
     std::shared_ptr<const Signal> signal;
     std::vector<SessionId> listeners;
@@ -180,7 +171,6 @@ class SessionHost final : private Listener,
   void deliver_report(SessionId asker, std::shared_ptr<const ReportPiece> piece) override;
   void leave_loss(SessionId client, LostHold lost) noexcept override;
   void leave_disconnect(SessionId client, OnGone on_gone) override;
-  void leave_news(SessionId client, LeaderNews news) override;
   template <typename Item>
   void leave(std::vector<Item> SessionHost::*inbox, Item item) EXCLUDES(inbox_mutex_);
   void take_in() EXCLUDES(inbox_mutex_);
@@ -189,8 +179,6 @@ class SessionHost final : private Listener,
   void take(const ReportFor& delivery);
   void take(const LossFor& delivery);
   void take(const DisconnectOf& delivery);
-  void take(const NewsFor& delivery);
-  void acknowledge(Transport& hosted);
   bool has_room() const;
   bool may_publish() const;
   bool begin_publishing(SessionId publisher, std::string_view channel, std::string_view payload);
@@ -230,6 +218,7 @@ class SessionHost final : private Listener,
   void tell_of_those_gone(Position committed);
   void forget_those_gone();
   void resume_some();
+  static bool succeed(Transport& hosted);
   std::vector<Transport*> all() const;
 
   SessionContext context_;
@@ -237,7 +226,6 @@ class SessionHost final : private Listener,
   std::vector<Transport*> leaving_;  // over; their transports are not idle yet
   std::deque<Transport*> endings_;   // over; they have not ended all that they had
   std::vector<SessionId> resuming_;  // whose input is to be offered again
-  std::vector<Session> detached_;    // over; they may have holds, and may be back elsewhere
   // Waits of sessions that are over: if they end with a grant, that is taken back.
   boost::unordered_flat_map<SessionId, ServerSession::Wait> abandoned_;
   EventWatchers watchers_;

@@ -76,7 +76,6 @@ void ApiCalls::acquire_all(RequestParams& params, std::string& out) {
   NamedKeys keys = NamedKeys::to_take(params);
   const Terms terms = terms_in(params);
   if (refuse_params(params, out) || refuse_names(keys, out)) return;
-  if (ask_leader(HttpCall::acquire, params, terms.wait)) return;
 
   std::vector<SetConflict> conflicts;
   const Answer answer =
@@ -114,7 +113,6 @@ void ApiCalls::renew_all(RequestParams& params, std::string& out) {
   const std::int64_t token = params.number("token", 1, kFenceMax);
   const auto ttl_ms = params.number_if_given("ttl_ms", 1, kMsMax);
   if (refuse_params(params, out) || refuse_names(keys, out)) return;
-  if (ask_leader(HttpCall::renew, params)) return;
 
   std::optional<Duration> ttl;
   if (ttl_ms) ttl = std::chrono::milliseconds(*ttl_ms);
@@ -138,7 +136,6 @@ void ApiCalls::release_all(RequestParams& params, std::string& out) {
   const std::string_view holder = params.name("holder");
   const std::int64_t token = params.number("token", 1, kFenceMax);
   if (refuse_params(params, out) || refuse_names(keys, out)) return;
-  if (ask_leader(HttpCall::release, params)) return;
 
   const ReleaseSetResult result = context_.batch.release_all(set_of(keys, holder, token));
   if (!result) return refuse_hold(result.outcome, out);

@@ -86,10 +86,8 @@ class Transport {
   std::unique_ptr<ServerSession> session_;
   std::shared_ptr<ClientActivity> activity_;
   Position rests_on_ = 0;           // the output as a whole
-  Position corked_at_ = 0;          // what is corked rests on this
   std::uint64_t corked_until_ = 0;  // of what was said: the part that is corked
   std::vector<HandOff> hand_offs_;
-  std::uint64_t untaken_ = 0;  // of what the leader has said: so much is not with the peer yet
   std::shared_ptr<ReportRest> report_;  // the rest of it, which waits for room
   bool awaits_report_ = false;          // or a piece of one
   bool is_corked_ = false;

@@ -1,4 +1,4 @@
-#include "server/forward/membership_proof.h"
+#include "cluster/membership_proof.h"
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,8 @@
-#include "server/forward/peer_frame.h"
+#include "cluster/peer_frame.h"
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 
 #include "base/coding.h"
 #include "base/text.h"
@@ -11,7 +12,7 @@ namespace {
 
 bool is_type(std::uint8_t type) {
   return type >= static_cast<std::uint8_t>(FrameType::open) &&
-         type <= static_cast<std::uint8_t>(FrameType::opened);
+         type <= static_cast<std::uint8_t>(FrameType::clock);
 }
 
 void write_one(std::string& out, FrameType type, SessionId client, std::string_view payload) {
@@ -76,28 +77,34 @@ std::optional<std::uint64_t> number_in(std::string_view payload) {
   return number;
 }
 
-std::string to_bytes(const ForwardedClient& client) {
-  std::array<char, sizeof client.session> session;
-  store<std::uint64_t>(session.data(), client.session);
-  std::string bytes(session.data(), session.size());
-  bytes += client.names_itself ? '\1' : '\0';
-  for (const std::string* text : {&client.peer, &client.name, &client.note, &client.token_name}) {
+std::string to_bytes(const Opening& opening) {
+  const bool flags[] = {opening.is_http, opening.is_loopback, opening.is_tls, opening.names_itself,
+                        opening.has_certificate};
+  unsigned bits = 0;
+  for (std::size_t i = 0; i < std::size(flags); ++i) bits |= unsigned{flags[i]} << i;
+  std::array<char, sizeof opening.connected_ms> connected;
+  store<std::uint64_t>(connected.data(), opening.connected_ms);
+  std::string bytes(1, static_cast<char>(bits));
+  bytes.append(connected.data(), connected.size());
+  for (const std::string* text : {&opening.peer, &opening.name, &opening.note, &opening.principal}) {
     add_text(bytes, *text);
   }
   return bytes;
 }
 
-std::optional<ForwardedClient> forwarded_client_in(std::string_view bytes) {
-  ForwardedClient client;
-  std::uint8_t names_itself = 0;
-  if (!take(bytes, &client.session) || !take(bytes, &names_itself)) return {};
-  client.names_itself = names_itself != 0;
-  for (std::string* text : {&client.peer, &client.name, &client.note, &client.token_name}) {
+std::optional<Opening> opening_in(std::string_view bytes) {
+  Opening opening;
+  std::uint8_t bits = 0;
+  if (!take(bytes, &bits) || !take(bytes, &opening.connected_ms)) return {};
+  bool* const flags[] = {&opening.is_http, &opening.is_loopback, &opening.is_tls,
+                         &opening.names_itself, &opening.has_certificate};
+  for (std::size_t i = 0; i < std::size(flags); ++i) *flags[i] = (bits >> i & 1) != 0;
+  for (std::string* text : {&opening.peer, &opening.name, &opening.note, &opening.principal}) {
     if (!take_text(bytes, text)) return {};
   }
-  if (!bytes.empty() || client.peer.size() > kPeerSizeMax) return {};
-  if (client.names_itself && !is_name(client.name)) return {};
-  return client;
+  if (!bytes.empty() || opening.peer.size() > kPeerSizeMax) return {};
+  if (opening.names_itself && !is_name(opening.name)) return {};
+  return opening;
 }
 
 }  // namespace lockd

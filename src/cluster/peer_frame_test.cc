@@ -1,4 +1,4 @@
-#include "server/forward/peer_frame.h"
+#include "cluster/peer_frame.h"
 
 #include <gtest/gtest.h>
 

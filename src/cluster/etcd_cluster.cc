@@ -1,3 +1,5 @@
+#include "cluster/etcd_cluster.h"
+
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
