@@ -21,9 +21,9 @@ void ChannelIds::add_block(std::uint64_t now_ms) {
 SessionId ChannelIds::take(std::uint64_t connected_ms) {
   MutexLock lock(mutex_);
   if (blocks_.empty()) add_block(connected_ms);
-  const auto later = std::upper_bound(
-      blocks_.begin(), blocks_.end(), connected_ms,
-      [](std::uint64_t at, const Block& block) { return at < block.since_ms; });
+  const auto later =
+      std::upper_bound(blocks_.begin(), blocks_.end(), connected_ms,
+                       [](std::uint64_t at, const Block& block) { return at < block.since_ms; });
   const auto has_ids = [](const Block& block) { return block.next != block.end; };
   // Its own block, or the last one before it that has ids left, or else the first one after it.
   auto found = std::find_if(std::make_reverse_iterator(later), blocks_.rend(), has_ids);

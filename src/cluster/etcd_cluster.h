@@ -9,8 +9,8 @@
 
 namespace lockd {
 
-// Does not wait for etcd: the server follows when that answers. Throws std::runtime_error when a file
-// that the options name cannot be read.
+// Does not wait for etcd: the server follows when that answers. Throws std::runtime_error when a
+// file that the options name cannot be read.
 std::unique_ptr<ClusterJournal> join_etcd_cluster(const Options& options);
 
 // See ServerProgram.

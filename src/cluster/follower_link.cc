@@ -108,7 +108,8 @@ void FollowerLink::take(const Frame& frame, Time now) {
     const std::chrono::milliseconds clock(number_in(frame.payload).value_or(0));
     const auto ahead = clock - ms_of(now);  // less the time that the frame took
     // A frame that took long says little; but clocks drift, by less than a millisecond in a second.
-    const bool is_first = !std::exchange(clock_ahead_, std::max(ahead, clock_ahead_.value_or(ahead) - 1ms));
+    const bool is_first =
+        !std::exchange(clock_ahead_, std::max(ahead, clock_ahead_.value_or(ahead) - 1ms));
     if (is_first) for_each(Channel::State::waiting, [](Channel& channel) { channel.open(); });
     return;
   }

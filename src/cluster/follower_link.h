@@ -47,7 +47,11 @@ class Channel {
 
   // `opening.connected_ms` is set when the channel opens. All of them outlive it.
   Channel(FollowerLink& link, SessionId id, Opening opening, Time connected, Client& client)
-      : link_(link), id_(id), opening_(std::move(opening)), connected_(connected), client_(client) {}
+      : link_(link),
+        id_(id),
+        opening_(std::move(opening)),
+        connected_(connected),
+        client_(client) {}
   ~Channel() { close(FrameType::close); }
   Channel(const Channel&) = delete;
   Channel& operator=(const Channel&) = delete;
@@ -55,6 +59,8 @@ class Channel {
   // Opens, at once or when the link is up. Gives up at `deadline`.
   void start(Time deadline);
   State state() const { return state_; }
+  // It waits no longer.
+  void give_up() { end(End::no_leader); }
   // So many bytes can be sent now.
   std::size_t room() const;
   // Precondition: it is open, and there is room.
@@ -99,11 +105,11 @@ class FollowerLink {
     ~Wire() = default;
   };
 
-  // Both ends have proved that they belong together.
+  // Both ends have proved that they belong together. It is up when the leader's clock is known.
   void begin(Wire& wire);
   // It is broken, or there is no leader to wait for: `gives_up` also ends those that wait.
   void end(bool gives_up = false);
-  bool is_up() const { return wire_ != nullptr; }
+  bool is_up() const { return wire_ != nullptr && clock_ahead_.has_value(); }
   // How much was taken; none: it makes no sense.
   std::optional<std::size_t> receive(std::string_view unread, Time now);
   // The wire has sent what there was.
@@ -127,7 +133,7 @@ class FollowerLink {
   void for_each(Channel::State state, Act act);
 
   Wire* wire_ = nullptr;
-  std::map<SessionId, Channel*> channels_;  // that wait or are open
+  std::map<SessionId, Channel*> channels_;                // that wait or are open
   std::optional<std::chrono::milliseconds> clock_ahead_;  // at least so far is the leader's clock
 };
 

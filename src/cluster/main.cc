@@ -4,10 +4,10 @@
 #include "server/program.h"
 
 int main(int argc, char** argv) {
-  return lockd::run_program(argc, argv,
-                            {.profile_of = [](const char*) { return lockd::Profile::lockd_ha; },
-                             .cluster = {.open = lockd::join_etcd_cluster,
-                                         .make_gate = lockd::make_cluster_gate},
-                             .export_chain = lockd::export_chain,
-                             .import_chain = lockd::import_chain});
+  return lockd::run_program(
+      argc, argv,
+      {.profile_of = [](const char*) { return lockd::Profile::lockd_ha; },
+       .cluster = {.open = lockd::join_etcd_cluster, .make_gates = lockd::make_cluster_gates},
+       .export_chain = lockd::export_chain,
+       .import_chain = lockd::import_chain});
 }

@@ -86,7 +86,8 @@ std::string to_bytes(const Opening& opening) {
   store<std::uint64_t>(connected.data(), opening.connected_ms);
   std::string bytes(1, static_cast<char>(bits));
   bytes.append(connected.data(), connected.size());
-  for (const std::string* text : {&opening.peer, &opening.name, &opening.note, &opening.principal}) {
+  for (const std::string* text :
+       {&opening.peer, &opening.name, &opening.note, &opening.principal}) {
     add_text(bytes, *text);
   }
   return bytes;

@@ -54,10 +54,10 @@ struct Opening {
   bool is_http = false;  // one request; else lines
   bool is_loopback = false;
   bool is_tls = false;
-  bool names_itself = false;         // by `name` and `note`
-  bool has_certificate = false;      // `principal` names a certificate, not an auth token
-  std::uint64_t connected_ms = 0;    // when it connected, by the leader's clock
-  std::string peer{};                // its address
+  bool names_itself = false;       // by `name` and `note`
+  bool has_certificate = false;    // `principal` names a certificate, not an auth token
+  std::uint64_t connected_ms = 0;  // when it connected, by the leader's clock
+  std::string peer{};              // its address
   std::string name{};
   std::string note{};
   std::string principal{};  // of what it has shown; empty: nothing

@@ -11,8 +11,8 @@ namespace lockd {
 struct ServerProgram {
   Profile (*profile_of)(const char* path);  // the path it was called by
   ClusterSupport cluster{};
-  // Instead of serving: writes what the cluster holds into a new directory, as a journal; or begins a
-  // cluster with what is in one. Null: the program has no such options. Each prints a line and
+  // Instead of serving: writes what the cluster holds into a new directory, as a journal; or begins
+  // a cluster with what is in one. Null: the program has no such options. Each prints a line and
   // returns the status to exit with; why it is not zero is said on stderr.
   int (*export_chain)(const Options& options, const std::string& directory) = nullptr;
   int (*import_chain)(const Options& options, const std::string& directory) = nullptr;

@@ -67,12 +67,12 @@ Clock* clock_of(const ServerContext& shared) {
 }  // namespace
 
 ServerContext::ServerContext(const Options& given, std::function<void()> on_durable,
-                             const ClusterSupport& given_support)
+                             const ClusterSupport& support)
     : options(given),
       file_journal(open_journal(options)),
-      cluster(join_cluster(options, given_support)),
+      cluster(join_cluster(options, support)),
       journal(cluster != nullptr ? static_cast<Journal*>(cluster.get()) : file_journal.get()),
-      support(given_support),
+      make_gate(cluster == nullptr ? nullptr : support.make_gates()),
       feed(options.max_watchers, &clients),
       engine({.keys_max = options.max_locks,
               .waiters_max = options.max_waiters,

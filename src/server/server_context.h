@@ -30,20 +30,21 @@ namespace lockd {
 
 class Loop;
 struct ServerContext;
+// Makes the gate of one loop, before that runs.
+using MakeGate = std::function<std::unique_ptr<LeaderGate>(Loop& loop, ServerContext& server)>;
 
 // What a server needs to be one of several; null in a program that has no clusters.
 struct ClusterSupport {
   // Joins the cluster that the options name. Throws std::runtime_error with a line for people.
   std::unique_ptr<ClusterJournal> (*open)(const Options& options) = nullptr;
-  // The gate of one loop, before that runs.
-  std::unique_ptr<LeaderGate> (*make_gate)(Loop& loop, ServerContext& server) = nullptr;
+  // What makes the gates of one server.
+  MakeGate (*make_gates)() = nullptr;
 };
 
 // What the metrics and reports show of forwarding.
 struct ForwardingStats {
   std::atomic<std::uint64_t> links{0};   // to the leader, that are up
   std::atomic<std::uint64_t> opened{0};  // channels: clients and HTTP requests that were passed on
-  std::atomic<std::uint64_t> channels{0};  // of other servers' clients, that are open here
 };
 
 struct ServerContext {
@@ -74,8 +75,8 @@ struct ServerContext {
   // One of them, or none: then nothing is kept.
   const std::unique_ptr<FileJournal> file_journal;
   const std::unique_ptr<ClusterJournal> cluster;
-  Journal* const journal;  // whichever it is, or null
-  const ClusterSupport support;
+  Journal* const journal;    // whichever it is, or null
+  const MakeGate make_gate;  // null: the server is on its own
   ForwardingStats forwarding;
   ClientRegistry clients;
   EventFeed feed;

@@ -39,8 +39,8 @@ bool is_at_loopback(int socket) {
 }
 
 std::unique_ptr<LeaderGate> make_gate(Loop& loop, ServerContext& server) {
-  if (server.cluster == nullptr) return std::make_unique<StandaloneGate>();
-  return server.support.make_gate(loop, server);
+  if (server.make_gate == nullptr) return std::make_unique<StandaloneGate>();
+  return server.make_gate(loop, server);
 }
 
 // "10.0.0.7:51234", "[::1]:51234"

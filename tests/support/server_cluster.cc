@@ -8,6 +8,7 @@
 #include <thread>
 #include <vector>
 
+#include "cluster/cluster_gate.h"
 #include "server/log.h"
 
 namespace lockd {
@@ -128,9 +129,10 @@ ServerCluster::ServerCluster(const Options& options, const std::vector<std::stri
     if (adjust) adjust(of_node);
     auto server = std::make_unique<Server>(
         of_node, [] {},
-        [](const Options& given) -> std::unique_ptr<ClusterJournal> {
-          return std::make_unique<ClusterNode>(*opened, given);
-        });
+        ClusterSupport{.open = [](const Options& given) -> std::unique_ptr<ClusterJournal> {
+                         return std::make_unique<ClusterNode>(*opened, given);
+                       },
+                       .make_gates = make_cluster_gates});
     if (const std::string error = server->start(); !error.empty()) std::abort();
     servers_[node] = std::move(server);
   }

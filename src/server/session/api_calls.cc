@@ -166,9 +166,6 @@ void ApiCalls::acquire(Kind kind, RequestParams& params, std::string& out) {
   const Terms terms = terms_in(params);
   if (refuse_params(params, out) || refuse_name(item.key, out)) return;
   session_.log().about(item.key);
-  const bool is_lock = kind == Kind::lock;
-  const HttpCall call = is_lock ? HttpCall::acquire : HttpCall::semaphore_acquire;
-
   Conflict conflict;
   const Answer answer = context_.batch.acquire({.key = item.key,
                                                 .holder = terms.holder,
@@ -299,7 +296,6 @@ void ApiCalls::release(Kind kind, RequestParams& params, std::string& out) {
   const HoldId hold = hold_in(params, kind);
   if (refuse_params(params, out) || refuse_name(hold.key, out)) return;
   session_.log().about(hold);
-  const bool is_lock = kind == Kind::lock;
 
   const Outcome outcome = context_.batch.release(hold);
   if (outcome != Outcome::ok) return refuse_hold(outcome, out);

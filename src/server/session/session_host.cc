@@ -72,8 +72,11 @@ std::size_t SessionHost::receive(Transport& hosted, std::string_view unread) {
   let_speak(hosted, [&](ServerSession& session, std::string& out) {
     taken = session.take_in(unread, out);
   });
+  if (!succeed(hosted)) return taken;
   // What the last session left unread is the next one's.
-  return succeed(hosted) ? taken + receive(hosted, unread.substr(taken)) : taken;
+  taken += receive(hosted, unread.substr(taken));
+  if (hosted.input_ended_) hosted.session_->on_end_of_input();
+  return taken;
 }
 
 bool SessionHost::succeed(Transport& hosted) {
@@ -81,7 +84,6 @@ bool SessionHost::succeed(Transport& hosted) {
   if (successor == nullptr) return false;
   ServerSession& next = *successor;
   next.replace(std::exchange(hosted.session_, std::move(successor)));
-  if (hosted.input_ended_) next.on_end_of_input();
   return true;
 }
 

@@ -16,7 +16,6 @@
 #include "lockd/clock.h"
 #include "lockd/engine.h"
 #include "pubsub/signal_hub.h"
-#include "server/forward/forwarder.h"
 #include "server/session/session_host.h"
 #include "server/session/testing/memory_transport.h"
 #include "server/session/testing/pieced_report.h"
@@ -131,7 +130,6 @@ class SessionHarness {
 
   const Options options_;
   Journal* const journal_;
-  Forwarder forwarder_{options_};
   std::atomic<SessionId> last_session_{1000};  // beyond those that tests give
   ManualClock clock_;
   ClientRegistry clients_;
@@ -163,7 +161,6 @@ class SessionHarness {
                      .unix_ms = [] { return std::int64_t{1'700'000'000'000}; },
                      .reports = reports_,
                      .wake = [] {},
-                     .forwarder = options_.cluster_secret.empty() ? nullptr : &forwarder_,
                      .last_session = &last_session_}};
 };
 
