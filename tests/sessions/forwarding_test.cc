@@ -131,6 +131,7 @@ TEST(ForwardingSettings, AreTheLeaders) {
 }
 
 TEST_F(Forwarding, WhatWasCompleteBeforeTheEndIsAnswered) {
+  cluster_.await_link("b");
   LineClient client = cluster_.connect("b");
   client.send(request("l", "k", "5 60") + request("l", "other", "0 60"));
   client.half_close();
@@ -415,7 +416,7 @@ TEST_F(Forwarding, AProofIsGoodOnce) {
   const std::string accepted = client.ask(request("peer", "x", proof));
   EXPECT_TRUE(accepted.starts_with("ok ")) << accepted;
   client.send("no frame at all");
-  EXPECT_EQ(client.read_line(), kEnd);
+  EXPECT_TRUE(client.read_line().starts_with("<cut off>"));  // behind the first frame of the leader
 }
 
 TEST_F(Forwarding, AFollowerTakesNoLink) {
