@@ -63,8 +63,8 @@ void LinkSession::shake_hands(const RequestLines& lines, std::string& out) {
   const HashedSecret& secret = context_.options.cluster_secret;
   if (!proves(shown, secret, challenge_, LinkEnd::asker)) return fail_attempt(out);
   fate_ = Fate::closes;
-  const bool leads = context_.cluster != nullptr && !context_.cluster->is_cut_off() &&
-                     !context_.gate.follows() && !context_.draining;
+  const bool is_cut_off = context_.cluster != nullptr && context_.cluster->is_cut_off();
+  const bool leads = !is_cut_off && !context_.gate.follows() && !context_.draining;
   if (!leads) return write_status(out, "error_not_leader " + context_.gate.leader_address());
   // The follower has lost its last link, and this server does not know yet: its clients end first.
   const SessionId last = links_.find(challenge_.node);

@@ -52,23 +52,27 @@ TEST(PeerFrame, OfNoKnownTypeOrTooLargeIsRefusedByItsHead) {
 }
 
 TEST(PeerFrame, SaysWhoAClientIs) {
-  const ForwardedClient client{.session = 42,
-                               .names_itself = true,
-                               .peer = "10.0.0.7:51234",
-                               .name = "ann@build-7:4711",
-                               .note = "deploy",
-                               .token_name = "billing"};
-  EXPECT_EQ(forwarded_client_in(to_bytes(client)), client);
-  std::string cut = to_bytes(client);
+  const Opening opening{.is_http = true,
+                        .is_tls = true,
+                        .names_itself = true,
+                        .has_certificate = true,
+                        .connected_ms = 42,
+                        .peer = "10.0.0.7:51234",
+                        .name = "ann@build-7:4711",
+                        .note = "deploy",
+                        .principal = "billing"};
+  EXPECT_EQ(opening_in(to_bytes(opening)), opening);
+  EXPECT_EQ(opening_in(to_bytes({.is_loopback = true})), (Opening{.is_loopback = true}));
+  std::string cut = to_bytes(opening);
   cut.pop_back();
-  EXPECT_EQ(forwarded_client_in(cut), std::nullopt);
-  EXPECT_EQ(forwarded_client_in(to_bytes(client) + "x"), std::nullopt);
+  EXPECT_EQ(opening_in(cut), std::nullopt);
+  EXPECT_EQ(opening_in(to_bytes(opening) + "x"), std::nullopt);
 }
 
 TEST(PeerFrame, RefusesAClientWhoseNameIsNone) {
-  EXPECT_EQ(forwarded_client_in(to_bytes({.names_itself = true, .name = ""})), std::nullopt);
-  EXPECT_EQ(forwarded_client_in(to_bytes({.peer = "a\nb"})), std::nullopt);
-  EXPECT_EQ(forwarded_client_in(to_bytes({.peer = std::string(65, 'x')})), std::nullopt);
+  EXPECT_EQ(opening_in(to_bytes({.names_itself = true, .name = ""})), std::nullopt);
+  EXPECT_EQ(opening_in(to_bytes({.peer = "a\nb"})), std::nullopt);
+  EXPECT_EQ(opening_in(to_bytes({.peer = std::string(65, 'x')})), std::nullopt);
 }
 
 }  // namespace

@@ -25,8 +25,9 @@ namespace lockd {
 class SessionHarness {
  public:
   // `journal` may be null: nothing is kept.
-  explicit SessionHarness(Options options, Journal* journal = nullptr)
-      : options_(std::move(options)), journal_(journal) {}
+  explicit SessionHarness(Options options, Journal* journal = nullptr,
+                          LeaderGate& gate = standalone_gate())
+      : options_(std::move(options)), journal_(journal), gate_(gate) {}
   ~SessionHarness() { engine_.close(); }  // while there is a host to hear of it
 
   SessionHost& host() { return host_; }
@@ -130,6 +131,7 @@ class SessionHarness {
 
   const Options options_;
   Journal* const journal_;
+  LeaderGate& gate_;
   std::atomic<SessionId> last_session_{1000};  // beyond those that tests give
   ManualClock clock_;
   ClientRegistry clients_;
@@ -161,7 +163,8 @@ class SessionHarness {
                      .unix_ms = [] { return std::int64_t{1'700'000'000'000}; },
                      .reports = reports_,
                      .wake = [] {},
-                     .last_session = &last_session_}};
+                     .last_session = &last_session_,
+                     .gate = gate_}};
 };
 
 }  // namespace lockd
