@@ -47,8 +47,12 @@ std::unique_ptr<ServerSession> ClusterGate::proxy(SessionContext& context, Serve
                           server_.engine.now() < client.found_no_leader() + timeout;
   if (!link_.is_up() && (has_waited || timeout == 0s)) return nullptr;
   ++server_.forwarding.opened;
-  return std::make_unique<ProxySession>(context, client, std::move(request), link_,
-                                        Channel::Time::clock::now() + timeout);
+  const auto now = Channel::Time::clock::now();
+  const auto status = context.clients.status(client.id());
+  const Duration ago = status ? status->connected : 0s;
+  return std::make_unique<ProxySession>(
+      context, client, std::move(request), link_,
+      now - std::chrono::duration_cast<std::chrono::nanoseconds>(ago), now + timeout);
 }
 
 std::unique_ptr<ServerSession> ClusterGate::accept_link(SessionContext& context,

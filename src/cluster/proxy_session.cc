@@ -1,7 +1,6 @@
 #include "cluster/proxy_session.h"
 
 #include <algorithm>
-#include <chrono>
 #include <utility>
 
 #include "server/session/session_host.h"
@@ -33,21 +32,16 @@ Opening opening_of(const ServerSession& client, const ProxyRequest& request) {
   return opening;
 }
 
-Channel::Time connected_at(const SessionContext& context, SessionId id) {
-  const auto status = context.clients.status(id);
-  const auto ago = status ? status->connected : Duration::zero();
-  return Channel::Time::clock::now() - std::chrono::duration_cast<Channel::Time::duration>(ago);
-}
-
 }  // namespace
 
 ProxySession::ProxySession(SessionContext& context, const ServerSession& client,
-                           ProxyRequest request, FollowerLink& link, Channel::Time deadline)
+                           ProxyRequest request, FollowerLink& link, Channel::Time connected,
+                           Channel::Time deadline)
     : ServerSession(context, client.id(), peer_of(client)),
       is_http_(!request.http.empty()),
       request_(std::move(request.http)),
-      channel_(link, client.id(), opening_of(client, {request_, request.is_loopback}),
-               connected_at(context, client.id()), *this) {
+      channel_(link, client.id(), opening_of(client, {request_, request.is_loopback}), connected,
+               *this) {
   set_permit(client.permit());
   channel_.start(deadline);
 }

@@ -20,9 +20,10 @@ namespace lockd {
 
 class ProxySession final : public ServerSession, private Channel::Client {
  public:
-  // Opens a channel, or waits for one until `deadline`. The link outlives it.
+  // Opens a channel, or waits for one until `deadline`. The client connected to this server at
+  // `connected`. The link outlives it.
   ProxySession(SessionContext& context, const ServerSession& client, ProxyRequest request,
-               FollowerLink& link, Channel::Time deadline);
+               FollowerLink& link, Channel::Time connected, Channel::Time deadline);
 
   Protocol protocol() const override { return is_http_ ? Protocol::http : Protocol::line; }
   std::size_t take_in(std::string_view unread, std::string& out) override;

@@ -34,6 +34,7 @@ class Server {
   // 0 when it is not served.
   std::uint16_t port() const { return line_.socket.port; }
   std::uint16_t http_port() const { return http_.socket.port; }
+  std::uint32_t threads() const { return context_.options.threads; }
   // What it serves, for callers in this process: they wait in the same queues as everybody else.
   Engine& engine() { return context_.engine; }
 

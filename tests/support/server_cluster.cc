@@ -253,9 +253,13 @@ void ServerCluster::cut_links() {
 }
 
 void ServerCluster::await_link(const std::string& node) {
-  LineClient client = connect(node);
-  for (int i = 0; i < 200 && client.ask(request("barrier", "", "")) != "ok"; ++i) {
-    std::this_thread::sleep_for(20ms);
+  // Each loop has a link of its own: so many clients are on all of them.
+  std::vector<LineClient> clients;
+  for (std::uint32_t i = 0; i < 2 * server(node).threads(); ++i) clients.push_back(connect(node));
+  for (LineClient& client : clients) {
+    for (int i = 0; i < 200 && client.ask(request("barrier", "", "")) != "ok"; ++i) {
+      std::this_thread::sleep_for(20ms);
+    }
   }
 }
 

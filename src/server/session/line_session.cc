@@ -80,6 +80,10 @@ std::size_t LineSession::take_in(std::string_view unread, std::string& out) {
       refuse(Violation::line_too_long, out);
       break;
     }
+    if (!renew_permit()) {
+      fate_ = Fate::closes;
+      break;
+    }
     const ParsedRequest parsed = parse_request(framed.lines, phase_);
     const bool may_be_for_another =
         context_.gate.follows() || parsed.request.command == Command::peer;
@@ -87,10 +91,6 @@ std::size_t LineSession::take_in(std::string_view unread, std::string& out) {
     taken += framed.size;
     ++requests_;
     context_.stats.line_requests.add();
-    if (!renew_permit()) {
-      fate_ = Fate::closes;
-      break;
-    }
     const bool is_permitted = parsed && may(parsed.request);
     // What the connection has from now on belongs to its principal, which `auth` must not replace.
     if (is_permitted && takes_or_waits(parsed.request.command)) phase_ = Phase::open;

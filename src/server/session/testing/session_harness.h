@@ -58,6 +58,7 @@ class SessionHarness {
   ReportQueue& reports() { return reports_; }
   const WorkerStats& stats() const { return stats_; }
   Engine& engine() { return engine_; }
+  ManualClock& clock() { return clock_; }
   Access& access() { return access_; }
   ClientRegistry& clients() { return clients_; }
   // Something happens to a key, as the engine would say.
