@@ -1,6 +1,6 @@
 // ChannelIds: session ids for clients that connected to another server before they are known here.
 //
-// Of two connections that send one secret, the one that was accepted last has the hold, and session
+// When two connections send one secret, the one that was accepted last has the hold, and session
 // ids say which that is. So a client of another server needs an id between those of the clients
 // that connected here before and after it did, however long its channel took to open: otherwise a
 // client that gave up at one server and came here could lose its lock to the connection that it

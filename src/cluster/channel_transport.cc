@@ -45,7 +45,7 @@ void ChannelTransport::acknowledge() {
   const bool waits = session().blocked() || is_held_back();
   const std::size_t kept = waits ? std::min(unread_.size(), unacknowledged_) : 0;
   if (unacknowledged_ - kept < kChannelWindow / 2) return;
-  link_.send(FrameType::taken, client_, unacknowledged_ - kept);
+  link_.send(FrameType::taken, client_, number_bytes(unacknowledged_ - kept));
   unacknowledged_ = kept;
 }
 

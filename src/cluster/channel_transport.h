@@ -74,7 +74,7 @@ class ChannelTransport final : public Transport {
   const SessionId client_;
   std::string unread_;
   std::size_t unacknowledged_ = 0;  // of what came
-  std::uint64_t left_ = 0;          // so much is still to come, and no more
+  std::uint64_t left_ = 0;          // bytes that are still to come, when the input has ended
   std::string output_;
   std::size_t corked_ = 0;   // of the output
   std::size_t allowed_ = 0;  // of the output, to be sent as the window allows

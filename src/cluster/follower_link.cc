@@ -43,11 +43,11 @@ void Channel::send(std::string_view bytes) {
 }
 
 void Channel::acknowledge(std::uint64_t bytes) {
-  if (state_ == State::open) write_frame(link_.wire_->output(), FrameType::taken, id_, bytes);
+  if (state_ == State::open) link_.send(FrameType::taken, id_, number_bytes(bytes));
 }
 
 void Channel::end_input(std::uint64_t left) {
-  if (state_ == State::open) write_frame(link_.wire_->output(), FrameType::end, id_, left);
+  if (state_ == State::open) link_.send(FrameType::end, id_, number_bytes(left));
 }
 
 void Channel::close(FrameType how) {

@@ -2,7 +2,7 @@
 // loop that is proxied.
 //
 //   waiting ──link up──▶ open ──close, or the link breaks──▶ over
-//      └──nobody led for too long──▶ over
+//      └──no leader in time──▶ over
 //
 // A channel copies bytes, and knows nothing of what they mean. Nothing is sent twice: what was sent
 // over a link that breaks is lost with it. Used by one thread, that of the loop.
@@ -71,7 +71,7 @@ class Channel {
   void end_input(std::uint64_t left);
   // `how` is close or detach. Nothing is called after it.
   void close(FrameType how);
-  // What was sent and is not taken: somebody's memory.
+  // Bytes that were sent and are not taken.
   std::size_t in_flight() const { return sent_; }
 
  private:

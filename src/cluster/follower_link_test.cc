@@ -29,7 +29,7 @@ class FollowerLinkTest : public testing::Test, private FollowerLink::Wire {
  protected:
   void be_up(std::uint64_t leader_ms = 0) {
     link_.begin(*this);
-    write_frame(incoming_, FrameType::clock, 0, leader_ms);
+    write_frame(incoming_, FrameType::clock, 0, number_bytes(leader_ms));
     receive();
   }
   void say(FrameType type, SessionId id, std::string_view payload) {
@@ -37,7 +37,7 @@ class FollowerLinkTest : public testing::Test, private FollowerLink::Wire {
     receive();
   }
   void say_number(FrameType type, SessionId id, std::uint64_t number) {
-    write_frame(incoming_, type, id, number);
+    write_frame(incoming_, type, id, number_bytes(number));
     receive();
   }
   // What was sent since the last call.

@@ -68,7 +68,7 @@ void LeaderDialer::tick() {
       connection_ != nullptr && write_timeout > 0s && connection_->stalled(now, write_timeout);
   const bool is_late = state_ != State::idle && state_ != State::up && now - since_ > kAttemptMax;
   if (stalls || is_late) fail("it does not answer in time");
-  // Once this server is elected it leads in a moment: there is nobody to ask.
+  // A server that was elected leads in a moment: it needs no link to itself.
   const bool is_elsewhere = target_.epoch != 0 && target_.record.node != server_.options.node_id;
   if (state_ == State::idle && is_elsewhere && now >= next_attempt_) resolve();
   link_.tick(now);
@@ -101,7 +101,7 @@ void LeaderDialer::resolve() {
       });
 }
 
-// Of several addresses another one each time.
+// Tries another one of several addresses each time.
 void LeaderDialer::connect(const std::vector<tcp::endpoint>& found) {
   Descriptor socket = found.empty() ? Descriptor() : open_to(found[attempts_++ % found.size()]);
   if (!socket) return fail("no connection can be begun");

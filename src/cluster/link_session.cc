@@ -85,7 +85,7 @@ void LinkSession::accept(const std::string& link, std::string& out) {
   context_.clients.name(id(), std::make_shared<const ClientIdentity>(who));
   log_event(LogLevel::info, "a server of the cluster forwards to this one",
             {{"node", node_}, {"peer", peer_.address}});
-  write_frame(out, FrameType::clock, 0, link_clock_ms(Time::clock::now()));
+  write_frame(out, FrameType::clock, 0, number_bytes(link_clock_ms(Time::clock::now())));
 }
 
 void LinkSession::fail_attempt(std::string& out) {
@@ -165,13 +165,6 @@ void LinkSession::send(FrameType type, SessionId client, std::string_view payloa
   context_.host.send_soon(*wire);
 }
 
-void LinkSession::send(FrameType type, SessionId client, std::uint64_t number) {
-  Transport* const wire = context_.host.find(id());
-  if (wire == nullptr || wire->is_over()) return;
-  write_frame(wire->output(), type, client, number);
-  context_.host.send_soon(*wire);
-}
-
 std::size_t LinkSession::buffered() const {
   std::size_t bytes = 0;
   for (const auto& [client, channel] : channels_) bytes += channel->buffered();
@@ -180,7 +173,7 @@ std::size_t LinkSession::buffered() const {
 
 void LinkSession::tick(Time now) {
   if (!has_proved()) return;
-  send(FrameType::clock, 0, link_clock_ms(now));
+  send(FrameType::clock, 0, number_bytes(link_clock_ms(now)));
   std::vector<SessionId> clients;
   for (const auto& [client, channel] : channels_) clients.push_back(client);
   for (const SessionId client : clients) {

@@ -58,12 +58,11 @@ class LinkSession final : public ServerSession {
   // Detaches its clients.
   bool end(bool keep_holds, int* budget) override;
 
-  // About once a second: looks after silent clients, and tells the follower this server's clock.
+  // About once a second: ends silent clients, and sends the follower this server's clock.
   void tick(Time now);
 
   // For its channels.
   void send(FrameType type, SessionId client, std::string_view payload);
-  void send(FrameType type, SessionId client, std::uint64_t number);
   void forget(SessionId client);
 
  private:

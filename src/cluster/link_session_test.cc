@@ -68,7 +68,7 @@ class LinkSessionTest : public testing::Test {
   }
   void say_number(Transport& link, FrameType type, std::uint64_t number) {
     std::string frame;
-    write_frame(frame, type, kClient, number);
+    write_frame(frame, type, kClient, number_bytes(number));
     say(link, frame);
   }
   void come(Transport& link, const Opening& opening = {.peer = "10.0.0.7:1"},
@@ -161,7 +161,7 @@ TEST_F(LinkSessionTest, EndOfInputEndsAWaitEvenWithLinesBehindIt) {
   say(link, FrameType::bytes, "l\nk\n0 60\nl\nk\n60 60\nping\n\n\n");
   end_turn();
   EXPECT_EQ(harness_.engine().stats().lock_waiters, 1U);
-  say_number(link, FrameType::end, 5);  // so many of its bytes have yet to come
+  say_number(link, FrameType::end, 5);  // bytes that have yet to come
   end_turn();
   EXPECT_EQ(harness_.engine().stats().lock_waiters, 0U);
   EXPECT_EQ(closed(link), 1);

@@ -50,10 +50,10 @@ void write_frame(std::string& out, FrameType type, SessionId client, std::string
   } while (!payload.empty());
 }
 
-void write_frame(std::string& out, FrameType type, SessionId client, std::uint64_t number) {
-  std::array<char, sizeof number> bytes;
+std::string number_bytes(std::uint64_t number) {
+  std::string bytes(sizeof number, '\0');
   store(bytes.data(), number);
-  write_one(out, type, client, {bytes.data(), bytes.size()});
+  return bytes;
 }
 
 FrameStatus take_frame(std::string_view& unread, Frame* frame) {
@@ -82,10 +82,7 @@ std::string to_bytes(const Opening& opening) {
                         opening.has_certificate};
   unsigned bits = 0;
   for (std::size_t i = 0; i < std::size(flags); ++i) bits |= unsigned{flags[i]} << i;
-  std::array<char, sizeof opening.connected_ms> connected;
-  store<std::uint64_t>(connected.data(), opening.connected_ms);
-  std::string bytes(1, static_cast<char>(bits));
-  bytes.append(connected.data(), connected.size());
+  std::string bytes = static_cast<char>(bits) + number_bytes(opening.connected_ms);
   for (const std::string* text :
        {&opening.peer, &opening.name, &opening.note, &opening.principal}) {
     add_text(bytes, *text);

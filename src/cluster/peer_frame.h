@@ -20,10 +20,10 @@ namespace lockd {
 enum class FrameType : std::uint8_t {
   open = 1,    // follower: a client has come; an Opening
   bytes = 2,   // both: what the client sends, and what it is sent
-  taken = 3,   // both, u64: so many more of the bytes have left the receiver's buffers
-  end = 4,     // follower, u64: the client sends no more than so many bytes, which follow
+  taken = 3,   // both, u64: how many more of the bytes have left the receiver's buffers
+  end = 4,     // follower, u64: the client sends no more but this many bytes, which follow
   close = 5,   // both: the client disconnects, or has to
-  detach = 6,  // follower: likewise, by no choice of the client: it keeps what it holds
+  detach = 6,  // follower: the client has to leave, and did not choose to: its holds are kept
   clock = 7,   // leader, u64: its clock, in milliseconds; of no client
 };
 
@@ -38,7 +38,7 @@ inline constexpr std::size_t kFramePayloadMax = 64 * 1024;
 
 // Bytes that are too many for one frame make several. Precondition: no other payload is.
 void write_frame(std::string& out, FrameType type, SessionId client, std::string_view payload = {});
-void write_frame(std::string& out, FrameType type, SessionId client, std::uint64_t number);
+std::string number_bytes(std::uint64_t number);
 
 // Takes a frame from the front of `unread`; its payload lies there.
 enum class FrameStatus : std::uint8_t { complete, incomplete, malformed };

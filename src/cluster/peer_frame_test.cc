@@ -8,7 +8,7 @@ namespace {
 TEST(PeerFrame, ComesOutAsItWentInWhereverItIsCut) {
   std::string bytes;
   write_frame(bytes, FrameType::bytes, 17, "ping\n\n\n");
-  write_frame(bytes, FrameType::taken, 18, 4096);
+  write_frame(bytes, FrameType::taken, 18, number_bytes(4096));
   for (std::size_t cut = 0; cut < kFrameHeadSize + 7; ++cut) {
     Frame frame;
     std::string_view unread = std::string_view(bytes).substr(0, cut);

@@ -98,7 +98,7 @@ void ProxySession::on_sent(std::size_t unsent) {
   unacknowledged_ -= sent;
 }
 
-// Of a reply that has begun, the rest is lost with the leader.
+// The rest of a reply that has begun is lost with the leader.
 void ProxySession::on_channel_end(Channel::End end) {
   using End = Channel::End;
   if (end == End::no_leader) {

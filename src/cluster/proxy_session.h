@@ -28,7 +28,8 @@ class ProxySession final : public ServerSession, private Channel::Client {
   Protocol protocol() const override { return is_http_ ? Protocol::http : Protocol::line; }
   std::size_t take_in(std::string_view unread, std::string& out) override;
   bool blocked() const override;
-  bool needs_peer() const override { return false; }
+  // While nothing more is read of it, its end has to be looked for.
+  bool needs_peer() const override { return !input_ended_ && channel_.room() == 0; }
   bool may_be_silent() override { return true; }
   std::uint64_t request_under_way() const override { return 0; }
   bool has_proved() const override { return true; }
@@ -62,7 +63,7 @@ class ProxySession final : public ServerSession, private Channel::Client {
 
   const bool is_http_;
   std::string request_;   // what is still to be sent of the HTTP request
-  std::size_t left_ = 0;  // of the lines that came, so much is still to be sent
+  std::size_t left_ = 0;  // bytes of lines that came and are still to be sent
   bool input_ended_ = false;
   bool is_answered_ = false;             // the reply has begun
   std::size_t unacknowledged_ = 0;       // bytes for the client that may not have left

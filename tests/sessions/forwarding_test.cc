@@ -204,7 +204,7 @@ TEST_F(Forwarding, MoreThanTheWindowPassesBothWays) {
   EXPECT_EQ(reached, 8);
 }
 
-// Its own window is full: others are served all the same, and its end is noticed.
+// A client whose window is full delays no other one, and its disconnect is noticed.
 TEST_F(Forwarding, FullWindowOfOneClientStopsNoOther) {
   LineClient holder = cluster_.connect("a");
   const std::string granted = holder.ask(request("l", "k", "0 60"));

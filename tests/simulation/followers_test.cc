@@ -377,7 +377,7 @@ class World {
     prelude_[&actor] = 2;
   }
 
-  // What may have been granted unseen is asked for again, or given up.
+  // Repeats an acquisition whose reply was lost, or begins another one.
   void acquire(Actor& actor) {
     if (actor.secret.empty() || percent(20)) {
       actor.secret = std::to_string(1'000'000'000'000'000 + ++secrets_);
@@ -397,7 +397,7 @@ class World {
     if (!actor.end->is_over()) actor.end->receive(std::string_view(request).substr(cut));
   }
 
-  // How it leaves is all the same to it: what it holds is released.
+  // Disconnects by its own choice: what it holds is released.
   void leave(Actor& actor, unsigned how) {
     SessionHost& host = harness_of(actor).host();
     if (actor.asks == 'l') ++stale_;
@@ -504,16 +504,16 @@ class World {
     }
   }
 
-  // Leases are over, and nobody is left.
+  // All leases are over, and every client is gone.
   void check_all_is_over() {
     const Stats stats = leader_.harness.engine().stats();
-    if (stats.lock_waiters != 0) violated("somebody still waits");
+    if (stats.lock_waiters != 0) violated("a client still waits");
     if (stats.locks_held != 0) violated("something is still held");
     if (leader_.links.channels != 0) violated("channels are left open");
     for (const ClientStatus& one : leader_.harness.clients().list_some(0, 1000)) {
       if (!one.forwarded_as.empty()) violated(one.forwarded_as + " is still there");
     }
-    if (delivered_.size() > signals_) violated("signals that nobody sent");
+    if (delivered_.size() > signals_) violated("more signals than were sent");
   }
 
   const Duration start_ = std::chrono::hours(24 * 365 * 30);
@@ -525,7 +525,7 @@ class World {
     return made;
   }();
   std::vector<Actor> actors_{kActors};
-  std::map<const Actor*, int> prelude_;  // so many answers are to who it is
+  std::map<const Actor*, int> prelude_;  // replies that are still to come to its first requests
   End* listener_ = nullptr;
   std::string heard_;
   std::map<std::string, int> delivered_;

@@ -253,7 +253,7 @@ void ServerCluster::cut_links() {
 }
 
 void ServerCluster::await_link(const std::string& node) {
-  // Each loop has a link of its own: so many clients are on all of them.
+  // Each loop has a link of its own, and these clients are on all loops.
   std::vector<LineClient> clients;
   for (std::uint32_t i = 0; i < 2 * server(node).threads(); ++i) clients.push_back(connect(node));
   for (LineClient& client : clients) {

@@ -265,7 +265,7 @@ std::string write_request(const HttpRequest& request, std::string_view origin) {
   text += ' ' + request.target + (request.http_1_0 ? " HTTP/1.0\r\n" : " HTTP/1.1\r\n");
   text += "Host: " + (request.host.empty() ? "-" : request.host) + "\r\n";
   if (!origin.empty()) text.append("Origin: ").append(origin).append("\r\n");
-  // Of this one request's reply.
+  // The reply says the same to the client.
   text += request.keep_alive ? "Connection: keep-alive\r\n" : "Connection: close\r\n";
   if (posts) text += "Content-Length: " + std::to_string(request.body.size()) + "\r\n";
   return text + "\r\n" + request.body;

@@ -152,7 +152,8 @@ std::string ApiCalls::advice(const HttpError& error) const {
   if (error.status != 503) return {};
   if (error.code != "not_leader") return "Retry-After: 1\r\n";
   return "X-Lockd-Leader: " + context_.gate.leader_address() +
-         "\r\nX-Lockd-Leader-Http: " + context_.gate.leader_http_address() + "\r\nRetry-After: 1\r\n";
+         "\r\nX-Lockd-Leader-Http: " + context_.gate.leader_http_address() +
+         "\r\nRetry-After: 1\r\n";
 }
 
 // What is left, to be added to the wall clock as it is now: no change of it since the grant counts.
@@ -395,8 +396,8 @@ void ApiCalls::signalled(const Signal& signal, std::string& out) {
   replies_.push("sig", json.finish(), out);
 }
 
-// A follower answers for itself, for what the cluster is, and for its own clients. Lists and history
-// are the leader's, if it is reached, unless they are asked of this server by `local`.
+// A follower answers for itself, for what the cluster is, and for its own clients. Lists and
+// history are the leader's, if it is reached, unless `local` is true.
 bool ApiCalls::is_for_leader(const SessionContext& context, HttpCall call, RequestParams& params) {
   switch (call) {
     case HttpCall::live:

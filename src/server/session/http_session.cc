@@ -220,10 +220,9 @@ bool HttpSession::hands_over(const Incoming& incoming) {
   RequestParams params =
       posts ? RequestParams::of_json(request.body) : RequestParams::of_query(incoming.target.query);
   if (!ApiCalls::is_for_leader(context_, exchange_.call, params)) return false;
-  successor_ = context_.gate.proxy(
-      context_, *this,
-      {.http = write_request(request, exchange_.allowed_origin),
-       .is_loopback = peer_.is_loopback && !request.is_forwarded});
+  successor_ = context_.gate.proxy(context_, *this,
+                                   {.http = write_request(request, exchange_.allowed_origin),
+                                    .is_loopback = peer_.is_loopback && !request.is_forwarded});
   if (successor_ == nullptr) return false;
   state_ = State::passed;
   return true;

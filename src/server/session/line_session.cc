@@ -266,8 +266,8 @@ void LineSession::barrier(std::string& out) {
 
 // What the leader is asked.
 
-// The session in whose place another comes, which finds the request unread: a client's, which copies
-// it to the leader, or the leader's end of a link.
+// The session in whose place another comes, which finds the request unread: a client's, which
+// copies it to the leader, or the leader's end of a link.
 bool LineSession::hands_over(const LineRequest& request) {
   if (request.command == Command::peer) {
     successor_ = context_.gate.accept_link(context_, *this);

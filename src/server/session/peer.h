@@ -14,7 +14,7 @@ struct Peer {
   bool is_tls = false;
   // A client of another server, which carries its bytes: "node/17", by its id there; else empty.
   std::string forwarded_as{};
-  // Of such a client: what it is permitted, by the name and kind of its credential.
+  // The name and kind of such a client's credential.
   std::string principal{};
   bool has_certificate = false;
   ClientRef client{};  // who it had said it is

@@ -169,8 +169,9 @@ class ServerSession {
   std::unique_ptr<ServerSession> take_successor() { return std::move(successor_); }
   // It takes the place of `last`, which most do not need any more.
   virtual void replace(std::unique_ptr<ServerSession> /*last*/) {}
-  // It has its place back from the session that LeaderGate::proxy() made. No status: its request was
-  // answered. Otherwise `error` is the answer; of lines, none was passed on, as no leader was found.
+  // It has its place back from the session that LeaderGate::proxy() made. No status: its request
+  // was answered. Otherwise `error` is the answer; of lines, none was passed on, as no leader was
+  // found.
   virtual void resume(const HttpError& /*error*/, std::string& /*out*/) {}
   // When its client last waited for a leader in vain; zero: never.
   Time found_no_leader() const { return found_no_leader_; }
@@ -200,8 +201,6 @@ class ServerSession {
   // The rule that was broken last.
   Violation violation() const { return violation_; }
   SessionId id() const { return session_.id; }
-  // As the engine knows it.
-  const Session& as_owner() const { return session_; }
   const Peer& peer() const { return peer_; }
   // Who it says it is; null: it has not said.
   const ClientRef& client() const { return session_.client; }
