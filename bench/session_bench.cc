@@ -69,7 +69,7 @@ void session_requests(benchmark::State& state) {
                     .reports = reports,
                     .wake = [] {}});
   std::string out;
-  Transport& hosted =
+  HostedSession& hosted =
       host.open(std::make_unique<LineSession>(host.context(), 1), std::make_unique<Memory>(out));
   std::vector<bench::Dialogue> all = dialogues(1024);
   std::string in;

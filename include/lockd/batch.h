@@ -103,13 +103,6 @@ class Batch {
   // session has ended. Until then the caller repeats the call with the same arguments and sends no
   // other request for the session.
   bool end_session(Session& session, bool keep_holds, int* budget);
-  // For a session that may return: end_places() removes it from every queue, in pieces, and keeps
-  // its holds. Until resume() it must send no requests, and the caller calls forget() from time to
-  // time until it returns true, because leases have ended all holds.
-  bool end_places(Session& session, int* budget);
-  bool forget(Session& session);
-  // Restores a session by its id, from any earlier owner.
-  void resume(Session& session);
 
   // Whether the session has holds or places.
   bool has_state(const Session& session);

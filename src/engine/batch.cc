@@ -286,36 +286,6 @@ bool Batch::end_session(Session& session, bool keep_holds, int* budget) {
   return session.shards == 0;
 }
 
-bool Batch::end_places(Session& session, int* budget) {
-  for (std::uint64_t left = session.shards; left != 0; left &= left - 1) {
-    Shard& shard = *core_.shards().find(static_cast<std::uint32_t>(std::countr_zero(left)));
-    bool is_done = false;
-    while (!is_done && *budget > 0) {
-      int steps = std::min(*budget, Shard::kStepsPerLocking);
-      const int share = steps;
-      is_done = Shard::Access(shard, turn_)->end_places(core_.time(), session.id, &steps);
-      *budget -= std::max(share - steps, 1);
-    }
-    if (!is_done) return false;
-  }
-  return true;
-}
-
-bool Batch::forget(Session& session) {
-  for (std::uint64_t left = session.shards; left != 0; left &= left - 1) {
-    Shard& shard = *core_.shards().find(static_cast<std::uint32_t>(std::countr_zero(left)));
-    if (Shard::Access(shard, turn_)->forget_session(session.id)) session.shards &= ~(left & -left);
-  }
-  return session.shards == 0;
-}
-
-void Batch::resume(Session& session) {
-  session.shards = 0;
-  for (std::uint32_t number = 0; core_.shards().find(number) != nullptr; ++number) {
-    session.shards |= std::uint64_t{1} << number;
-  }
-}
-
 bool Batch::has_state(const Session& session) {
   const auto has = [&](const LockTable& table) { return table.sessions().has(session.id); };
   return any_shard(core_, turn_, session, has);

@@ -246,7 +246,7 @@ bool Connection::uncork() {
   return more;
 }
 
-void Connection::unsay(std::uint64_t from) {
+void Connection::roll_back_output(std::uint64_t from) {
   const std::size_t kept = std::max<std::uint64_t>(from, dropped_ + allowed_) - dropped_;
   if (kept < output_.size()) output_.resize(kept);
   marked_ = std::min(marked_, output_.size());

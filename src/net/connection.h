@@ -74,8 +74,8 @@ class Connection final : private Loop::Watched, private Loop::SlowWork {
   bool uncork();
   // How much was appended to the output since the beginning; and takes back what was appended from
   // there on, unless it may be sent already.
-  std::uint64_t said() const { return dropped_ + output_.size(); }
-  void unsay(std::uint64_t from);
+  std::uint64_t bytes_written() const { return dropped_ + output_.size(); }
+  void roll_back_output(std::uint64_t from);
 
   // Sends what is left, then the end; reads and drops what comes for `linger` after that, so that
   // the last bytes are not lost to a reset; then closes. No handler is called any more. Nothing can

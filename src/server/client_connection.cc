@@ -56,11 +56,12 @@ ClientConnection::~ClientConnection() {
 
 void ClientConnection::start() {
   if (logs(LogLevel::debug)) {
-    log_event(LogLevel::debug, "client came", about({{"tls", session().peer().is_tls}}));
+    log_event(LogLevel::debug, "client came",
+              about({{"tls", session().executor().caller().peer().is_tls}}));
   }
   unproven_.worker = &worker_;
   unproven_.session = session().id();
-  is_unproven_ = !connection_.established() || !session().has_proved();
+  is_unproven_ = !connection_.established() || !session().is_authenticated();
   if (is_unproven_) {
     const auto first = worker_.admission().await_proof(unproven_);
     if (first) first->worker->make_room(first->session);
@@ -71,13 +72,14 @@ void ClientConnection::start() {
 
 void ClientConnection::on_established() {
   if (worker_.access().looks_at_certificates()) {
-    worker_.host().on_certificate(*this, connection_.peer_names());
+    const CertificateNames names = connection_.peer_names();
+    worker_.host().on_event(*hosted_, CertificateShown{names});
   }
   look_for_proof();
 }
 
 void ClientConnection::look_for_proof() {
-  if (!is_unproven_ || !connection_.established() || !session().has_proved()) return;
+  if (!is_unproven_ || !connection_.established() || !session().is_authenticated()) return;
   is_unproven_ = false;
   worker_.admission().forget(unproven_);
 }
@@ -86,29 +88,29 @@ void ClientConnection::look_for_proof() {
 void ClientConnection::make_room() {
   if (!is_unproven_) return;
   if (!is_over()) worker_.stats().crowded_out.add();
-  worker_.host().cut(*this);
+  worker_.host().cut(*hosted_);
 }
 
 // Its time is over, however busy it is. It hears so where it can hear anything.
 void ClientConnection::end_without_proof() {
   SessionHost& host = worker_.host();
   worker_.stats().proof_timeouts.add();
-  if (!connection_.established()) return host.cut(*this);
-  if (session().fate() == ServerSession::Fate::open)
-    host.time_out(*this, deadlines_.is_in_request());
-  host.finish(*this, SessionHost::Ender::server);
+  if (!connection_.established()) return host.cut(*hosted_);
+  if (session().is_open()) host.on_event(*hosted_, ClientTimedOut{deadlines_.is_in_request()});
+  host.finish(*hosted_, CloseReason::server);
 }
 
 // Little is read ahead of whom nobody knows.
 void ClientConnection::limit_unread() {
-  connection_.limit_unread(session().has_proved() ? Connection::kUnreadMax : kStrangersUnreadMax);
+  connection_.limit_unread(session().is_authenticated() ? Connection::kUnreadMax
+                                                        : kStrangersUnreadMax);
 }
 
 // What comes in.
 
 std::size_t ClientConnection::on_input(std::string_view unread) {
-  const std::size_t taken = worker_.host().receive(*this, unread);
-  if (is_held_back()) connection_.hold_back_input();
+  const std::size_t taken = worker_.host().receive(*hosted_, unread);
+  if (hosted_->is_held_back) connection_.hold_back_input();
   limit_unread();
   deadlines_.on_input(worker_.loop().turn_time(), session().request_under_way());
   look_for_proof();
@@ -117,16 +119,16 @@ std::size_t ClientConnection::on_input(std::string_view unread) {
 
 void ClientConnection::on_all_sent() {
   settle();
-  worker_.host().continue_report(*this);
+  worker_.host().continue_report(*hosted_);
 }
 
-void ClientConnection::on_end_of_input() { worker_.host().peer_closed(*this); }
+void ClientConnection::on_end_of_input() { worker_.host().on_input_end(*hosted_); }
 
 void ClientConnection::on_broken() {
   if (const std::string_view error = connection_.tls_error(); !error.empty()) {
     log(tls_failed, {{"error", error}});
   }
-  worker_.host().broken(*this);
+  worker_.host().on_broken(*hosted_);
 }
 
 // What stood behind the request that blocked.
@@ -142,13 +144,13 @@ bool ClientConnection::uncork() {
   return connection_.uncork();
 }
 
-// What it cannot be told of it is not told of: it watches, and does not depend on it.
-bool ClientConnection::has_room_for_event() const {
-  return connection_.unsent_size() <= kUnsentEventsMax;
-}
-
-bool ClientConnection::has_room_for_report() const {
-  return connection_.unsent_size() < kUnsentReportMax;
+bool ClientConnection::has_room_for(Push what) {
+  switch (what) {
+    case Push::signal: return has_room_for_signal();
+    case Push::event: return connection_.unsent_size() <= kUnsentEventsMax;
+    case Push::report: return connection_.unsent_size() < kUnsentReportMax;
+  }
+  return false;
 }
 
 bool ClientConnection::has_room_for_signal() {
@@ -173,8 +175,8 @@ bool ClientConnection::has_room_for_signal() {
 
 // What is in its buffers now counts, and others may see it.
 void ClientConnection::settle() {
-  activity().heard.store(connection_.last_input(), std::memory_order_relaxed);
-  activity().unsent_bytes.store(connection_.unsent_size(), std::memory_order_relaxed);
+  hosted_->activity->heard.store(connection_.last_input(), std::memory_order_relaxed);
+  hosted_->activity->unsent_bytes.store(connection_.unsent_size(), std::memory_order_relaxed);
   worker_.buffers().settle(*this, connection_.buffered() + session().buffered());
 }
 
@@ -199,7 +201,7 @@ void ClientConnection::close() {
 void ClientConnection::cut_for_memory() {
   worker_.stats().connections_cut_for_memory.add();
   log(over_memory, {{"bytes", bytes()}});
-  worker_.host().cut(*this);
+  worker_.host().cut(*hosted_);
 }
 
 void ClientConnection::on_session_end() {
@@ -217,10 +219,11 @@ void ClientConnection::log(PeerEvent& event, LogFields more) const {
 // Who it is, and what is said of it.
 LogFields ClientConnection::about(LogFields more) const {
   LogFields fields{{"client_id", session().id()},
-                   {"peer", session().peer().address},
+                   {"peer", session().executor().caller().peer().address},
                    {"protocol", protocol_ == Protocol::line ? "line" : "http"}};
-  if (session().client() != nullptr) fields.emplace_back("client", session().client()->name);
-  const std::string& token_name = session().permit()->name;
+  if (session().executor().client() != nullptr)
+    fields.emplace_back("client", session().executor().client()->name);
+  const std::string& token_name = session().executor().caller().permit()->name;
   if (!token_name.empty()) fields.emplace_back("token_name", token_name);
   fields.insert(fields.end(), more.begin(), more.end());
   return fields;
@@ -241,16 +244,16 @@ void ClientConnection::check_silence(Connection::Clock::time_point now) {
       .is_authenticated = !is_unproven_,
       .is_paused = is_paused(),
       .is_established = connection_.established(),
-      .is_open = session().fate() == ServerSession::Fate::open,
-      .takes_input = !is_corked() && connection_.takes_input(),
+      .is_open = session().is_open(),
+      .takes_input = !hosted_->is_corked() && connection_.takes_input(),
       .last_input = connection_.last_input(),
   };
-  switch (deadlines_.check(now, state, [&] { return host.may_be_silent(*this); })) {
+  switch (deadlines_.check(now, state, [&] { return hosted_->session->may_be_silent(); })) {
     case PeerDeadlines::Due::nothing: return;
     case PeerDeadlines::Due::authentication: return end_without_proof();
-    case PeerDeadlines::Due::request: return host.time_out(*this, true);
-    case PeerDeadlines::Due::next_request: return host.time_out(*this, false);
-    case PeerDeadlines::Due::ping: return host.ping(*this);
+    case PeerDeadlines::Due::request: return host.on_event(*hosted_, ClientTimedOut{true});
+    case PeerDeadlines::Due::next_request: return host.on_event(*hosted_, ClientTimedOut{false});
+    case PeerDeadlines::Due::ping: return host.on_event(*hosted_, KeepAliveDue{});
   }
 }
 
@@ -259,16 +262,16 @@ bool ClientConnection::watch(Connection::Clock::time_point now) {
   connection_.check(now);
   if (!is_over() && connection_.input_is_full() && session().needs_peer() &&
       connection_.peer_has_left()) {
-    host.finish(*this, SessionHost::Ender::peer);
+    host.finish(*hosted_, CloseReason::peer);
   }
   const Duration write_timeout = worker_.options().write_timeout;
   if (write_timeout > 0s && connection_.stalled(now, write_timeout)) {
     if (!is_over()) log(slow_reader, {{"unsent_bytes", connection_.unsent_size()}});
-    host.cut(*this);
+    host.cut(*hosted_);
   }
   if (!is_over() && is_paused()) {
     begin_pause();
-    if (deadlines_.end_pause(now)) host.end_pause(*this);
+    if (deadlines_.end_pause(now)) host.on_event(*hosted_, PauseOver{});
   }
   settle();
   return needs_watching();
@@ -277,7 +280,7 @@ bool ClientConnection::watch(Connection::Clock::time_point now) {
 // From when it can hear that it is not let in.
 void ClientConnection::begin_pause() {
   if (deadlines_.is_pausing() || !connection_.established()) return;
-  if (!is_corked()) connection_.flush();  // what was said before TLS was there
+  if (!hosted_->is_corked()) connection_.flush();  // what was said before TLS was there
   const auto now = Connection::Clock::now();
   const bool has_failed = session().pause() == ServerSession::Pause::failed_attempt;
   deadlines_.begin_pause(now + (has_failed ? note_failure(now) : FailedAttempts::kPause));
@@ -288,7 +291,7 @@ Connection::Clock::duration ClientConnection::note_failure(Connection::Clock::ti
   worker_.history().add({.type = ServerEvent::Type::auth_failed,
                          .client_id = session().id(),
                          .protocol = name_of(protocol_),
-                         .peer = session().peer().address});
+                         .peer = session().executor().caller().peer().address});
   return worker_.failed_attempts().add(address_, now);
 }
 

@@ -38,6 +38,8 @@ class ClientConnection final : public Transport,
   // it, unless it has proved itself meanwhile.
   void make_room();
 
+  HostedSession& hosted() { return *hosted_; }
+
   // About once a second: whether it has been unproven or silent for too long, or should say
   // something itself.
   void check_silence(Connection::Clock::time_point now);
@@ -52,19 +54,18 @@ class ClientConnection final : public Transport,
 
  private:
   // Of Transport.
+  void attach(HostedSession& hosted) override { hosted_ = &hosted; }
   std::string& output() override { return connection_.output(); }
   void flush() override { connection_.flush(); }
   void cork() override { connection_.cork(); }
   bool uncork() override;
-  std::uint64_t said() const override { return connection_.said(); }
-  void unsay(std::uint64_t from) override { connection_.unsay(from); }
+  std::uint64_t bytes_written() const override { return connection_.bytes_written(); }
+  void roll_back_output(std::uint64_t from) override { connection_.roll_back_output(from); }
   void resume_input() override;
   bool has_unread() const override { return connection_.unread_size() > 0; }
   bool input_pending() const override { return connection_.input_pending(); }
   bool peer_has_left() const override { return connection_.peer_has_left(); }
-  bool has_room_for_signal() override;
-  bool has_room_for_event() const override;
-  bool has_room_for_report() const override;
+  bool has_room_for(Push what) override;
   void on_turn_end() override;
   void on_session_end() override;
   void close_gently() override;
@@ -79,6 +80,9 @@ class ClientConnection final : public Transport,
   void on_end_of_input() override;
   void on_broken() override;
 
+  const ServerSession& session() const { return *hosted_->session; }
+  bool is_over() const { return hosted_->is_over; }
+  bool has_room_for_signal();
   bool is_paused() const { return session().pause() != ServerSession::Pause::none; }
   bool needs_watching() const {
     return connection_.needs_watching() || (!is_over() && is_paused());
@@ -97,6 +101,7 @@ class ClientConnection final : public Transport,
   const Protocol protocol_;
   const boost::asio::ip::address address_;
   Connection connection_;
+  HostedSession* hosted_ = nullptr;
   Unproven unproven_;
   bool is_unproven_ = false;
   std::uint32_t signals_unsent_ = 0;

@@ -66,12 +66,12 @@ class Daemon {
   enum class ExitReason { stopped, failed, begins_anew };
 
   Daemon(const Options& options, const config::Environment& environment, const Signals& signals,
-         OpenCluster open_cluster)
+         const ClusterSupport& support)
       : options_(options),
         signals_(signals),
         systemd_(environment),
         server_(
-            options, [] { ::kill(::getpid(), kJournalFailed); }, open_cluster) {}
+            options, [] { ::kill(::getpid(), kJournalFailed); }, support) {}
 
   ExitReason run() {
     if (const std::string error = server_.start(systemd_.sockets()); !error.empty()) {
@@ -213,12 +213,12 @@ int complain(const std::string& error) {
 }
 
 int serve(const Options& options, const config::Environment& environment,
-          OpenCluster open_cluster) {
+          const ClusterSupport& support) {
   const Signals signals;  // blocked before there is a second thread
   log_start(options);
   try {
     while (true) {
-      switch (Daemon(options, environment, signals, open_cluster).run()) {
+      switch (Daemon(options, environment, signals, support).run()) {
         case Daemon::ExitReason::stopped: return EXIT_SUCCESS;
         case Daemon::ExitReason::failed: return EXIT_FAILURE;
         case Daemon::ExitReason::begins_anew: break;

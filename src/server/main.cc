@@ -1,99 +1,13 @@
-// lockd and lockd-ha, and what their links dflockd and lockd-server do: one server, whose profile
-// follows from the name it is called by.
-#include <sys/resource.h>
-#include <sys/uio.h>
-#include <unistd.h>
+// lockd, and what its links dflockd and lockd-server do: one server, whose profile follows from the
+// name it is called by.
+#include "server/program.h"
 
-#include <cerrno>
-#include <cstdio>
-#include <cstdlib>
-#include <cstring>
-#include <new>
-#include <string>
-
-#include "base/version.h"
-#include "config/environment.h"
-#include "config/pages.h"
-#include "server/daemon.h"
-#include "server/log.h"
-#include "server/settings/load_options.h"
-#include "server/settings/option_table.h"
-#include "server/tls_identity.h"
-
-namespace lockd {
 namespace {
 
-#if defined(LOCKD_HA)
-Profile profile_by(const char*) { return Profile::lockd_ha; }
-constexpr OpenCluster kOpenCluster = join_etcd_cluster;
-constexpr CopyChain kExport = export_chain;
-constexpr CopyChain kImport = import_chain;
-#else
-Profile profile_by(const char* path) { return profile_of(path); }
-constexpr OpenCluster kOpenCluster = nullptr;
-constexpr CopyChain kExport = nullptr;  // it has no such options
-constexpr CopyChain kImport = nullptr;
-#endif
-
-// How many descriptors, and so how many connections, this process may have: raises the soft limit
-// to the hard one. The soft one, often 1,024, is kept low for the sake of programs that use
-// select(), which this is not. Once, before the settings are read and there are threads.
-void raise_descriptor_limit() {
-  rlimit limit{};
-  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
-  limit.rlim_cur = limit.rlim_max;
-  ::setrlimit(RLIMIT_NOFILE, &limit);  // where it is refused, what there is will do
-}
-
-// What was being done when memory ran out is half done: the process ends before anybody sees it.
-// Without memory it has few words, and no log.
-[[noreturn]] void end_out_of_memory() {
-  char words[] =
-      ": out of memory, and ends at once; what was acknowledged is in the journal, if it keeps "
-      "one\n";
-  char* const name = ::program_invocation_short_name;
-  const iovec line[] = {{name, std::strlen(name)}, {words, sizeof words - 1}};
-  [[maybe_unused]] const ssize_t written = ::writev(STDERR_FILENO, line, 2);
-  std::abort();
-}
-
-int print(const std::string& text) { return std::fputs(text.c_str(), stdout) < 0; }
-
-int check_config(const Loaded& loaded) {
-  const std::string error = TlsIdentity(loaded.options).load();
-  return error.empty() ? print(config_text(loaded)) : complain(error);
-}
-
-int act(const Loaded& loaded, const config::Environment& environment) {
-  switch (loaded.action) {
-    case Action::export_chain: return kExport(loaded.options, loaded.directory);
-    case Action::import_chain: return kImport(loaded.options, loaded.directory);
-    case Action::check_config: return check_config(loaded);
-    default: return serve(loaded.options, environment, kOpenCluster);
-  }
-}
-
-int run(int argc, char** argv) {
-  std::set_new_handler(end_out_of_memory);
-  raise_descriptor_limit();
-  const config::Environment environment = config::process_environment();
-  const Profile profile = profile_by(argv[0]);
-  Loaded loaded = load_options(profile, {argv + 1, argv + argc}, environment);
-  if (!loaded.error.empty()) return complain(loaded.error);
-  scrub_secrets(loaded);
-  switch (loaded.action) {
-    case Action::help: return print(config::help_text(config::place_of(program(profile))));
-    case Action::version: return print(version_text(program(profile).name));
-    default: break;
-  }
-  set_up_log(loaded.options.log_level, loaded.options.log_format);
-  for (const std::string& warning : loaded.warnings) log_event(LogLevel::warn, warning);
-  const int status = act(loaded, environment);
-  end_log();
-  return status;
-}
+lockd::Profile profile_by(const char* path) { return lockd::profile_of(path); }
 
 }  // namespace
-}  // namespace lockd
 
-int main(int argc, char** argv) { return argc < 1 ? EXIT_FAILURE : lockd::run(argc, argv); }
+int main(int argc, char** argv) {
+  return lockd::run_program(argc, argv, {.profile_of = profile_by});
+}

@@ -9,10 +9,11 @@
 
 namespace lockd {
 
-Server::Server(const Options& options, std::function<void()> on_failure, OpenCluster open_cluster)
+Server::Server(const Options& options, std::function<void()> on_failure,
+               const ClusterSupport& support)
     : on_failure_(std::move(on_failure)),
       context_(
-          options, [this] { on_durable(); }, open_cluster) {}
+          options, [this] { on_durable(); }, support) {}
 
 Server::~Server() {
   stop();
@@ -31,10 +32,6 @@ std::string Server::start(const std::vector<Systemd::Socket>& passed) {
   for (const auto& [port, protocol] :
        {std::pair(&line_, Protocol::line), {&http_, Protocol::http}}) {
     if (std::string error = accept_at(*port, protocol); !error.empty()) return error;
-  }
-  const Forwarder* const forwarder = context_.forwarder.get();
-  if (forwarder != nullptr && forwarder->forwards()) {
-    link_ = std::make_unique<LeaderLink>(workers_.front()->loop(), context_);
   }
   std::vector<Worker*> started;
   for (const auto& worker : workers_) {

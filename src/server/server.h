@@ -11,7 +11,6 @@
 #include "base/mutex.h"
 #include "net/listen.h"
 #include "server/acceptor.h"
-#include "server/forward/leader_link.h"
 #include "server/server_context.h"
 #include "server/settings/options.h"
 #include "server/systemd.h"
@@ -23,10 +22,10 @@ class Server {
  public:
   // Recovers what the journal has, if there is one: throws std::runtime_error with a line for
   // people when it cannot be used. `on_failure` is called, by any thread, when the journal fails:
-  // nothing is acknowledged any more, and the server is to be stopped. `open_cluster` is for a
-  // server that may be one of several.
+  // nothing is acknowledged any more, and the server is to be stopped. `support` is for a server
+  // that may be one of several.
   explicit Server(const Options& options, std::function<void()> on_failure = {},
-                  OpenCluster open_cluster = nullptr);
+                  const ClusterSupport& support = {});
   ~Server();
 
   // Opens the ports, or takes over the sockets that systemd has opened, and starts the workers. An
@@ -35,6 +34,7 @@ class Server {
   // 0 when it is not served.
   std::uint16_t port() const { return line_.socket.port; }
   std::uint16_t http_port() const { return http_.socket.port; }
+  std::uint32_t threads() const { return context_.options.threads; }
   // What it serves, for callers in this process: they wait in the same queues as everybody else.
   Engine& engine() { return context_.engine; }
 
@@ -90,7 +90,6 @@ class Server {
 
   ServerContext context_;
   std::vector<std::unique_ptr<Worker>> workers_;
-  std::unique_ptr<LeaderLink> link_;  // on the first worker's loop; null: nothing is forwarded
   Port line_;
   Port http_;
   std::size_t last_chosen_ = 0;  // of the workers

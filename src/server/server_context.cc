@@ -28,19 +28,16 @@ std::unique_ptr<FileJournal> open_journal(const Options& options) {
   });
 }
 
-std::unique_ptr<ClusterJournal> join_cluster(const Options& options, OpenCluster open_cluster) {
+std::unique_ptr<ClusterJournal> join_cluster(const Options& options,
+                                             const ClusterSupport& support) {
   if (options.etcd.empty()) return nullptr;
-  if (open_cluster == nullptr) throw std::runtime_error("this program knows nothing of etcd");
-  return open_cluster(options);
-}
-
-std::unique_ptr<Forwarder> make_forwarder(const Options& options) {
-  if (options.etcd.empty()) return nullptr;
-  if (!options.cluster_secret.empty()) return std::make_unique<Forwarder>(options);
-  log_event(LogLevel::info,
-            "nothing is forwarded without --cluster-secret-file: while another server leads, "
-            "clients are told where it is");
-  return nullptr;
+  if (support.open == nullptr) throw std::runtime_error("this program knows nothing of etcd");
+  if (options.cluster_secret.empty()) {
+    log_event(LogLevel::info,
+              "nothing is forwarded without --cluster-secret-file: while another server leads, "
+              "clients are told where it is");
+  }
+  return support.open(options);
 }
 
 // Of --history, for what is about no key: what is rare has a quarter of it in all.
@@ -71,12 +68,12 @@ Clock* clock_of(const ServerContext& shared) {
 }  // namespace
 
 ServerContext::ServerContext(const Options& given, std::function<void()> on_durable,
-                             OpenCluster open_cluster)
+                             const ClusterSupport& support)
     : options(given),
       file_journal(open_journal(options)),
-      cluster(join_cluster(options, open_cluster)),
+      cluster(join_cluster(options, support)),
       journal(cluster != nullptr ? static_cast<Journal*>(cluster.get()) : file_journal.get()),
-      forwarder(make_forwarder(options)),
+      make_gate(cluster == nullptr ? nullptr : support.make_gates()),
       feed(options.max_watchers, &clients),
       engine({.keys_max = options.max_locks,
               .waiters_max = options.max_waiters,

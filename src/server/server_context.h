@@ -18,24 +18,40 @@
 #include "server/buffer_budget.h"
 #include "server/client_registry.h"
 #include "server/failed_attempts.h"
-#include "server/forward/forwarder.h"
 #include "server/reports/report_threads.h"
 #include "server/server_history.h"
 #include "server/session/event_feed.h"
 #include "server/settings/options.h"
 #include "server/tls_identity.h"
 #include "server/worker_stats.h"
+#include "service/leader_gate.h"
 
 namespace lockd {
 
-// Joins the cluster that the options name. Throws std::runtime_error with a line for people.
-using OpenCluster = std::unique_ptr<ClusterJournal> (*)(const Options& options);
+class Loop;
+struct ServerContext;
+// Makes the gate of one loop, before that runs.
+using MakeGate = std::function<std::unique_ptr<LeaderGate>(Loop& loop, ServerContext& server)>;
+
+// What a server needs to be one of several; null in a program that has no clusters.
+struct ClusterSupport {
+  // Joins the cluster that the options name. Throws std::runtime_error with a line for people.
+  std::unique_ptr<ClusterJournal> (*open)(const Options& options) = nullptr;
+  // What makes the gates of one server.
+  MakeGate (*make_gates)() = nullptr;
+};
+
+// What the metrics and reports show of forwarding.
+struct ForwardingStats {
+  std::atomic<std::uint64_t> links{0};   // to the leader, that are up
+  std::atomic<std::uint64_t> opened{0};  // channels: clients and HTTP requests that were passed on
+};
 
 struct ServerContext {
   // Opens the journal, if there is to be one, and recovers from it: throws std::runtime_error with
-  // a line for people when that cannot be. `on_durable` is the engine's; `open_cluster` may be
-  // null.
-  ServerContext(const Options& options, std::function<void()> on_durable, OpenCluster open_cluster);
+  // a line for people when that cannot be. `on_durable` is the engine's.
+  ServerContext(const Options& options, std::function<void()> on_durable,
+                const ClusterSupport& support);
 
   // Why no grant can be expected now; empty when one can.
   std::string_view why_not_ready() const;
@@ -59,8 +75,9 @@ struct ServerContext {
   // One of them, or none: then nothing is kept.
   const std::unique_ptr<FileJournal> file_journal;
   const std::unique_ptr<ClusterJournal> cluster;
-  Journal* const journal;                      // whichever it is, or null
-  const std::unique_ptr<Forwarder> forwarder;  // null: nothing is forwarded, here or from here
+  Journal* const journal;    // whichever it is, or null
+  const MakeGate make_gate;  // null: the server is on its own
+  ForwardingStats forwarding;
   ClientRegistry clients;
   EventFeed feed;
   Engine engine;

@@ -38,6 +38,11 @@ bool is_at_loopback(int socket) {
   return unmapped(local.address()).is_loopback();
 }
 
+std::unique_ptr<LeaderGate> make_gate(Loop& loop, ServerContext& server) {
+  if (server.make_gate == nullptr) return std::make_unique<StandaloneGate>();
+  return server.make_gate(loop, server);
+}
+
 // "10.0.0.7:51234", "[::1]:51234"
 std::string text_of(const boost::asio::ip::tcp::endpoint& endpoint) {
   const std::string address = endpoint.address().to_string();
@@ -50,6 +55,7 @@ std::string text_of(const boost::asio::ip::tcp::endpoint& endpoint) {
 Worker::Worker(ServerContext& server)
     : server_(server),
       stats_(server.add_worker_stats()),
+      gate_(make_gate(loop_, server)),
       buffers_(server.buffers),
       host_(host_setup()) {
   host_.context().date = http_date();
@@ -73,13 +79,14 @@ HostSetup Worker::host_setup() {
           .cluster = server_.cluster.get(),
           .buffers = &server_.buffers,
           .history = &server_.history,
-          .forwarder = server_.forwarder.get(),
-          .last_session = &server_.last_session};
+          .last_session = &server_.last_session,
+          .gate = *gate_};
 }
 
 void Worker::start() {
   const auto end_turn = [this] {
     host_.end_turn();
+    gate_->end_turn();
     cut_largest();
   };
   thread_ = std::thread([this, end_turn] { loop_.run(end_turn, [this] { tick(); }); });
@@ -109,7 +116,7 @@ void Worker::drain() {
 void Worker::close_http() {
   loop_.post([this] {
     takes_http_ = false;
-    host_.finish_idle();
+    host_.finish_if([](const ServerSession& session) { return !session.is_blocked(); });
   });
 }
 
@@ -162,10 +169,10 @@ void Worker::admit(Protocol protocol, Descriptor socket,
       *this, std::move(socket), server_.tls.open_channel(), protocol, address);
   ClientConnection& started = *connection;
   round_.push_back(&started);
-  host_.open(std::move(session), std::move(connection));
+  HostedSession& hosted = host_.open(std::move(session), std::move(connection));
   if (is_foreign) {
     log_protected(protocol, address);
-    host_.turn_away(started);
+    host_.on_event(hosted, ClientRejected{});
   }
   started.start();
 }
@@ -181,8 +188,8 @@ void Worker::record_refusal(Protocol protocol, const boost::asio::ip::tcp::endpo
 
 void Worker::make_room(SessionId unproven) {
   loop_.post([this, unproven] {
-    Transport* const hosted = host_.find(unproven);
-    if (hosted != nullptr) static_cast<ClientConnection*>(hosted)->make_room();
+    HostedSession* const hosted = host_.find(unproven);
+    if (hosted != nullptr) static_cast<ClientConnection&>(*hosted->transport).make_room();
   });
 }
 
@@ -207,7 +214,8 @@ void Worker::gone(ClientConnection& connection, Protocol protocol,
 void Worker::look_at_permits() {
   server_.access.look_for_expired(std::chrono::system_clock::now());
   const std::uint64_t generation = server_.access.generation();
-  if (std::exchange(permits_, generation) != generation) host_.finish_unpermitted();
+  if (std::exchange(permits_, generation) != generation)
+    host_.finish_if([](ServerSession& session) { return !session.renew_permit(); });
 }
 
 void Worker::tick() {
@@ -216,7 +224,8 @@ void Worker::tick() {
   server_.look_after_disk();
   host_.show_events();
   look_at_permits();
-  if (server_.cluster != nullptr && server_.cluster->is_cut_off()) host_.send_waiting_elsewhere();
+  gate_->tick();
+  if (server_.cluster != nullptr && server_.cluster->is_cut_off()) host_.close_waiting();
   const auto now = std::chrono::steady_clock::now();
   ClientConnection* next = watched_.front();
   while (ClientConnection* connection = next) {
@@ -225,13 +234,12 @@ void Worker::tick() {
   }
   // A part of all connections, so that each has its turn about once a second.
   constexpr std::size_t kTicksPerRound = 1s / Loop::kTick;
-  if (++ticks_ % kTicksPerRound == 0) host_.forget_detached();
   for (std::size_t left = host_.size() / kTicksPerRound + 1; left > 0; --left) {
     ClientConnection* connection = round_.pop_front();
     if (connection == nullptr) break;
     round_.push_back(connection);
     connection->check_silence(now);
-    host_.look_again(*connection);
+    host_.recheck(connection->hosted());
   }
 }
 

@@ -74,9 +74,9 @@ class Worker {
   ServerContext& server_;
   WorkerStats& stats_;
   Loop loop_;
+  const std::unique_ptr<LeaderGate> gate_;
   bool takes_line_ = true;  // those who come
   bool takes_http_ = true;
-  std::uint64_t ticks_ = 0;
   std::uint64_t permits_ = 0;  // the generation that its sessions were looked at by
   Connection::Clock::time_point next_protected_log_{};
   Watched watched_;

@@ -258,8 +258,8 @@ void ClusterNemesis::stall_links(std::size_t node, Instant lasting) {
   break_links(node, LinkFault::stall_down, 1, lasting);
 }
 
-// Those by which servers forward. What is asked when they break is asked again, of whoever leads
-// then; when they are away for long, clients hear that there is no leader.
+// Those by which servers forward. When they break, followers close the connections of the clients
+// that they have passed on; when they are away for long, clients get error_not_leader.
 void ClusterNemesis::add_blows_to_peer_links() {
   ClusterUnderTest& cluster = *victims_.cluster;
   for (int i = 0; i < 2; ++i) {

@@ -28,8 +28,6 @@ constexpr auto kPoll = 2ms;
 constexpr std::string_view kLeads = "cluster: this node leads, epoch ";
 constexpr std::string_view kForwards = " forwards to the leader ";
 constexpr std::string_view kDetect = "0.7";
-// For so long a server looks for a leader to forward to: twice detect and a second.
-constexpr Instant kAbsent = 2'400'000'000;
 // By so much the time of a line in a log may be off, by our clock.
 constexpr Instant kLogLate = kSecond / 20;
 constexpr std::size_t kLogShown = 4000;
@@ -206,23 +204,18 @@ void ClusterUnderTest::attribute(std::vector<Operation>& operations) {
   }
 }
 
-// A node asks for what has no answer yet again when it is connected to a leader, or leads itself.
-// Which of them has answered is not known then. When no leader is reached for as long as kAbsent
-// its clients are told so, though the last one may have done what it was asked before.
+// Which leader has answered is not known when the node found another one meanwhile. A node sends no
+// request twice, and none later that it has answered `error_not_leader`.
 void ClusterUnderTest::attribute(Operation& operation, Instant since) const {
   const bool is_known = operation.result != Result::info;
   const Instant until = is_known ? operation.ret : operation.gave_up;
   const std::vector<Service>& services = servers_[operation.node].services;
   const auto first =
       std::ranges::lower_bound(services, since - kLogLate, std::less<>(), &Service::since);
-  operation.again = first != services.end() && first->since <= until + kLogLate;
-  const bool is_certain = !operation.again && first != services.begin();
+  const bool has_changed = first != services.end() && first->since <= until + kLogLate;
+  const bool is_certain = !has_changed && first != services.begin();
   operation.life = is_certain ? std::prev(first)->epoch : 0;
   operation.forwarded = first != services.begin() && std::prev(first)->leader != operation.node;
-  if (operation.result == Result::not_leader && until - operation.call >= kAbsent) {
-    operation.result = Result::info;
-    operation.gave_up = std::exchange(operation.ret, kNever);
-  }
 }
 
 void ClusterUnderTest::read_log(std::size_t number) {

@@ -31,7 +31,6 @@ void print_table(const History& history) {
   std::size_t all = 0;
   std::size_t broken = 0;
   std::size_t forwarded = 0;
-  std::size_t again = 0;
   for (const Operation& operation : history.operations) {
     if (operation.function == Function::fault) {
       const std::string& name = history.faults[operation.fault];
@@ -41,7 +40,6 @@ void print_table(const History& history) {
     if (operation.function > Function::stats) continue;
     ++all;
     if (operation.forwarded) ++forwarded;
-    if (operation.again) ++again;
     ++counts[static_cast<std::size_t>(operation.function)][static_cast<std::size_t>(operation.via)];
     ++results[static_cast<std::size_t>(operation.result)];
   }
@@ -58,7 +56,7 @@ void print_table(const History& history) {
   }
   std::printf("\n");
   if (forwarded > 0) {
-    std::printf("%zu were forwarded; %zu may have been asked twice\n", forwarded, again);
+    std::printf("%zu were forwarded\n", forwarded);
   }
   const auto kinds = std::count_if(faults.begin(), faults.end(),
                                    [](const auto& fault) { return !is_consequence(fault.first); });

@@ -180,6 +180,7 @@ class HttpDialect : public Dialect {
     };
     if (status == 503 && says("\"not_leader\"")) return Result::not_leader;
     if (status == 503) return says("\"storage\"") ? Result::storage : Result::draining;
+    if (status == 502) return Result::info;  // the leader was lost: it may have been executed
     if (status != 409) return Result::refused;
     for (const std::string_view code : {"\"held\"", "\"wait_timeout\""}) {
       if (says(code)) return Result::timeout;

@@ -11,10 +11,9 @@
 // A client that renews by itself notes what it believed instead: `believe`, with the fence, of a
 // lock that it took to be held from `call` to `ret`, and had asked for with that `ttl`. Of a
 // cluster, which is one server here, `life` is the epoch of the leader that answered (0: it is not
-// known); `forwarded` is what a server that followed has passed on, and `again` what it may have
-// asked twice. Objects are flat. `res` is ok, queued, timeout, error:<code> or info; of info there
-// is no `ret`, for its effect may come at any time, but `gave_up`, when the client stopped waiting.
-// An unknown `f` is a fault of that name.
+// known); `forwarded` is what a server that followed has passed on. Objects are flat. `res` is ok,
+// queued, timeout, error:<code> or info; of info there is no `ret`, for its effect may come at any
+// time, but `gave_up`, when the client stopped waiting. An unknown `f` is a fault of that name.
 #pragma once
 
 #include <cstdint>

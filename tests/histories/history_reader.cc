@@ -104,8 +104,6 @@ class Reader {
       o.waiters = small();
     else if (name == "forwarded")
       o.forwarded = value.text == "true";
-    else if (name == "again")
-      o.again = value.text == "true";
     // Other members are for people.
   }
 

@@ -78,7 +78,6 @@ class Printer {
     if (o.function == Function::stats) member(",\"waiters\":", o.waiters);
     word(",\"via\":", name_of(o.via));
     if (o.forwarded) text_ += ",\"forwarded\":true";
-    if (o.again) text_ += ",\"again\":true";
   }
 
   void member(std::string_view name, std::uint64_t value) {

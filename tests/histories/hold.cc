@@ -49,7 +49,6 @@ void Hold::add(const Operation& operation, const Complain& complain) {
     return add(refused, complain);
   }
   if (operation.result == Result::ok) expect_not_over(operation, complain);
-  if (operation.again) add_unseen(operation);
   if (operation.result == Result::not_held) expect_alive(operation, complain);
   if (operation.function == Function::release || operation.function == Function::revoke) {
     let_go(operation);
@@ -61,19 +60,6 @@ void Hold::add(const Operation& operation, const Complain& complain) {
     over_ = true;
     over_by_ = std::min(over_by_, operation.ret);
   }
-}
-
-// It may have been done once before it was answered. That comes no later than the answer: the
-// leader does nothing for a link that is broken.
-void Hold::add_unseen(const Operation& operation) {
-  if (operation.function == Function::release) {
-    doubtful_ = std::min(doubtful_, operation.call);
-    return;
-  }
-  lease_end_ = std::min(lease_end_, operation.call + operation.ttl);
-  const Instant ended = operation.result == Result::info ? operation.gave_up : operation.ret;
-  over_by_ = std::max(over_by_, timeline_->armed_until(operation.server, operation.call,
-                                                       sum(ended, operation.ttl), operation.ttl));
 }
 
 // What was refused is taken for unknown: it says nothing of the hold.

@@ -60,7 +60,6 @@ class Hold {
 
  private:
   void pass_on(const Operation& operation);
-  void add_unseen(const Operation& operation);
   void believe(const Operation& operation);
   void lease(const Operation& operation);
   void renew(const Operation& operation);

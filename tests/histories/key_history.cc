@@ -65,7 +65,6 @@ KeyHistory::Asked* KeyHistory::asked_by(const Operation& operation) {
 void KeyHistory::take_acquire(const Operation& operation) {
   Asked* const by = asked_by(operation);
   const Instant asked = by == nullptr ? operation.call : by->first;
-  may_have_held(operation);
   if (operation.result == Result::ok) return grant(operation, asked, operation.ret, asked);
   if (operation.result == Result::not_leader) return;
   waits_.push_back(wait_of(operation, operation.call));
@@ -89,7 +88,6 @@ void KeyHistory::take_enqueue(const Operation& operation) {
   Asked* const by = asked_by(operation);
   const Instant asked = by == nullptr ? operation.call : by->first;
   const auto found = tickets_.find(operation.proc);
-  may_have_held(operation);
   if (operation.result == Result::ok || operation.result == Result::queued) {
     if (found != tickets_.end()) abandon(found->second);
     tickets_.insert_or_assign(operation.proc,
@@ -114,10 +112,7 @@ void KeyHistory::take_wait(const Operation& operation) {
   const Ticket ticket = found->second;
   tickets_.erase(found);
   const Operation& enqueue = *ticket.enqueue;
-  // What it was granted may be over, and asked for anew.
-  const bool is_anew = operation.again && operation.fence != enqueue.fence;
-  may_have_held(operation);
-  if (ticket.granted && !is_anew) {
+  if (ticket.granted) {
     if (operation.result == Result::ok && operation.fence != enqueue.fence) {
       complain("I6", "was granted a second time, and differently", operation, &enqueue);
     } else {
@@ -126,8 +121,7 @@ void KeyHistory::take_wait(const Operation& operation) {
     return;
   }
   if (operation.result == Result::ok) {
-    const Instant queued_by = operation.again ? operation.ret : enqueue.ret;
-    return grant(operation, ticket.asked, queued_by, ticket.asked);
+    return grant(operation, ticket.asked, enqueue.ret, ticket.asked);
   }
   waits_.push_back(wait_of(operation, enqueue.call));
   if (operation.result == Result::not_held) {
@@ -183,13 +177,6 @@ void KeyHistory::may_hold(const Operation& operation, Instant ended) {
   const Instant armed =
       timeline_.armed_until(operation.server, operation.call, until, operation.ttl);
   unacknowledged_.push_back({operation.call, armed, takes_of(operation)});
-}
-
-// It was asked for twice, and may have been granted first what nobody was told of: that was over
-// when it was asked for again.
-void KeyHistory::may_have_held(const Operation& operation) {
-  if (!operation.again || operation.result == Result::not_leader) return;
-  unacknowledged_.push_back({operation.call, end_of(operation), takes_of(operation)});
 }
 
 // Nobody came back for it: its place ends with its connection.

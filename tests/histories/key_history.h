@@ -72,7 +72,6 @@ class KeyHistory {
   Asked* asked_by(const Operation& operation);
   void expect_not_held(const Operation& operation, const Asked* asked);
   void may_hold(const Operation& operation, Instant ended);
-  void may_have_held(const Operation& operation);
   void abandon(const Ticket& ticket);
   void set_barriers();
   void complain(std::string_view invariant, std::string_view what, const Operation& operation,

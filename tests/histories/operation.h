@@ -92,9 +92,6 @@ struct Operation {
   Mode mode = Mode::exclusive;
   Via via = Via::tcp;
   bool forwarded = false;  // by a server that followed, to the leader
-  // Its server may have asked the leader twice: it may have been done before what was answered. Of
-  // a wait, its place may have been lost and asked for anew.
-  bool again = false;
 };
 
 inline SetName set_of(const Operation& part) { return {part.server, part.rid, part.call}; }

@@ -9,15 +9,16 @@
 namespace lockd {
 namespace {
 
-struct Refused {
+struct BadRequest {
   std::string body;
   std::string detail;  // a part of it
 };
 
 const std::string kLongName(257, 'x');
 
-void expect_refusals(HttpClient& client, std::string_view call, const std::vector<Refused>& all) {
-  for (const Refused& refused : all) {
+void expect_refusals(HttpClient& client, std::string_view call,
+                     const std::vector<BadRequest>& all) {
+  for (const BadRequest& refused : all) {
     SCOPED_TRACE(std::string(call) + " " + refused.body.substr(0, 100));
     const HttpReply reply = client.post(call, refused.body);
     EXPECT_EQ(shown(reply), R"(400 {"error":"bad_request"})");

@@ -20,7 +20,7 @@ class ClusterOverview : public testing::Test {
   ClusterOverview() { cluster_.lead("a"); }
 
   json::value overview_of(const std::string& node) {
-    return cluster_.browse(node).get("/v1/overview").json();
+    return cluster_.browse(node).get("/v1/overview?local=true").json();
   }
   json::object cluster_of(const std::string& node) {
     return overview_of(node).at("cluster").as_object();

@@ -112,31 +112,70 @@ TEST_F(HttpForwarding, SignalsReachStreamsOnEveryServer) {
   EXPECT_EQ(by_lines.read_line(), R"(sig s.x a "b")");
 }
 
-TEST_F(HttpForwarding, AtAFailoverWhatWaitsIsAskedOfTheNextLeader) {
+TEST_F(HttpForwarding, PipelinedRepliesLeaveInOrder) {
+  HttpClient client = cluster_.browse("b");
+  client.send(client.written("POST", "/v1/acquire", hold_json("k", "ann")) +
+              client.written("GET", "/v1/whoami", "") +
+              client.written("POST", "/v1/acquire", hold_json("k", "bob")) +
+              client.written("GET", "/livez", ""));
+  EXPECT_EQ(client.read_reply().text("holder"), "ann");
+  EXPECT_EQ(client.read_reply().status, 200);
+  EXPECT_EQ(client.read_reply().status, 409);
+  EXPECT_EQ(client.read_reply().text("status"), "ok");
+}
+
+TEST_F(HttpForwarding, LargeBodyPassesTheWindow) {
+  HttpClient client = cluster_.browse("b");
+  const std::string body = hold_json("k", "ann") + std::string(400'000, ' ');
+  EXPECT_EQ(client.post("/v1/acquire", body).text("holder"), "ann");
+  EXPECT_EQ(client.post("/v1/acquire", body).text("holder"), "ann");
+}
+
+TEST_F(HttpForwarding, RequestWhoseLeaderIsLostIs502) {
   HttpClient holder = cluster_.browse("c");
   HttpClient waiter = cluster_.browse("c");
-  HttpClient here = cluster_.browse("b");
-  HttpClient stream = cluster_.browse("b");
-  const std::int64_t token =
-      holder.post("/v1/acquire", hold_json("k", "ann", R"("ttl_ms":60000)")).number("token");
-  const HttpReply other = holder.post("/v1/acquire", hold_json("o", "ann", R"("ttl_ms":60000)"));
+  HttpClient stream = cluster_.browse("c");
+  EXPECT_EQ(holder.post("/v1/acquire", hold_json("k", "ann", R"("ttl_ms":60000)")).status, 200);
   EXPECT_EQ(stream.open_stream("/v1/signals?pattern=s").status, 200);
   waiter.send(waiter.written("POST", "/v1/acquire", hold_json("k", "bob", R"("wait_ms":60000)")));
-  here.send(here.written("POST", "/v1/acquire", hold_json("o", "eve", R"("wait_ms":60000)")));
-  LineClient look = cluster_.connect("a");
-  await_stats(look, R"("key":"k","owner_conn_id":0)");
-  std::this_thread::sleep_for(50ms);  // so that both wait, as a rule
+  await_waiters(1);
   cluster_.lead("b");
-  EXPECT_EQ(holder.post("/v1/release", hold_json("k", "ann", token)).status, 200);
-  EXPECT_EQ(holder.post("/v1/release", hold_json("o", "ann", other.number("token"))).status, 200);
-  EXPECT_EQ(waiter.read_reply().text("holder"), "bob");
-  EXPECT_EQ(here.read_reply().text("holder"), "eve");
-  std::string reached;  // who listens is attached in a moment
-  for (int i = 0; i < 500 && reached != R"(200 {"delivered":1})"; ++i) {
-    if (i > 0) std::this_thread::sleep_for(20ms);
-    reached = shown(holder.post("/v1/signals/s", R"({"payload":"x"})"));
+  const HttpReply lost = waiter.read_reply();
+  EXPECT_EQ(lost.status, 502);
+  EXPECT_EQ(lost.text("error"), "leader_lost");
+  EXPECT_EQ(stream.read_event(), "<cut off>");
+  // The connection stands, and the next request goes to the next leader.
+  const HttpReply refused = waiter.post("/v1/acquire", hold_json("k", "bob"));
+  EXPECT_EQ(refused.status, 409) << refused.body;
+}
+
+TEST_F(HttpForwarding, ListsAreTheLeadersUnlessTheyAreAskedOfThisServer) {
+  HttpClient at_a = cluster_.browse("a");
+  HttpClient at_b = cluster_.browse("b");
+  EXPECT_EQ(at_b.post("/v1/acquire", hold_json("k", "ann")).status, 200);
+  const auto listed = [](HttpClient& client, const char* target) {
+    return client.get(target).body;
+  };
+  EXPECT_NE(listed(at_b, "/v1/clients").find("forwarded_as"), std::string::npos);
+  EXPECT_EQ(listed(at_b, "/v1/clients?local=true").find("forwarded_as"), std::string::npos);
+  EXPECT_NE(listed(at_b, "/v1/locks?local=true").find(R"("key":"k")"), std::string::npos);
+  EXPECT_NE(listed(at_a, "/v1/locks?local=true").find(R"("key":"k")"), std::string::npos);
+}
+
+TEST_F(HttpForwarding, AServerDisconnectsItsOwnClients) {
+  LineClient client = cluster_.connect("b");
+  EXPECT_EQ(masked(client.ask(request("l", "k", "0 60"))), "ok <token> 60");
+  HttpClient admin = cluster_.browse("b");
+  const auto listed = admin.get("/v1/clients?local=true").json();
+  for (const auto& one : listed.at("clients").as_array()) {
+    if (one.at("protocol").as_string() != "line") continue;
+    const auto id = std::to_string(one.at("client_id").to_number<std::uint64_t>());
+    const std::string body = R"({"client_id":)" + id + R"(,"reason":"test"})";
+    EXPECT_EQ(admin.post("/v1/admin/disconnect", body).status, 200);
   }
-  EXPECT_EQ(stream.read_event(), R"(sig {"channel":"s","payload":"x"})");
+  EXPECT_EQ(client.read_line(), kEnd);
+  LineClient other = cluster_.connect("c");
+  EXPECT_EQ(masked(other.ask(request("l", "k", "20 60"))), "ok <token> 60");  // it was released
 }
 
 TEST_F(HttpForwarding, AdminsActsAreTheLeaders) {
@@ -160,25 +199,49 @@ TEST_F(HttpForwarding, WhenNobodyLeadsItSaysSo) {
   EXPECT_EQ(reply.field("X-Lockd-Leader-Http"), "-");
 }
 
-// The server that a client has reached knows what it may do; the leader is not asked.
-TEST(HttpForwardingRights, AreCheckedWhereTheClientIs) {
+// A file of --access that gives the token of this name these rights.
+std::string access_text(const std::string& name, const std::string& rights) {
+  return "[[token]]\nname = '" + name + "'\n" + rights + "\nsha256 = '" +
+         hex_of(sha256("secret-of-" + name + "-0123")) + "'\n";
+}
+
+// The follower lets the client in; the leader decides by its own file what its principal may do.
+TEST(HttpForwardingRights, AreThoseOfThePrincipalAtTheLeader) {
   TemporaryDirectory directory;
-  const std::string path = directory.path() + "/access.toml";
-  std::ofstream(path) << "[[token]]\nname = 'billing'\nrights = ['lock']\nkeys = ['billing/']\n"
-                      << "sha256 = '" << hex_of(sha256("billing-secret-0123")) << "'\n";
-  Options options = ServerCluster::forwarding();
-  options.access = path;
-  ServerCluster cluster(options, {"a", "b"});
+  const auto path = [&](const std::string& node) { return directory.path() + "/" + node; };
+  const std::string both = access_text("all", "rights = ['lock', 'signal']");
+  std::ofstream(path("a")) << both
+                           << access_text("billing", "rights = ['lock']\nkeys = ['billing/']");
+  std::ofstream(path("b")) << both << access_text("billing", "rights = ['lock', 'signal']")
+                           << access_text("unknown", "rights = ['lock']");
+  ServerCluster cluster(ServerCluster::forwarding(), {"a", "b"},
+                        [&](Options& options) { options.access = path(options.node_id); });
   cluster.lead("a");
   HttpClient client = cluster.browse("b");
-  client.fields = "Authorization: Bearer billing-secret-0123\r\n";
+  client.fields = "Authorization: Bearer secret-of-billing-0123\r\n";
   EXPECT_EQ(client.post("/v1/acquire", hold_json("billing/x", "ann")).status, 200);
   EXPECT_EQ(client.post("/v1/acquire", hold_json("other", "ann")).status, 403);
   EXPECT_EQ(client.post("/v1/signals/billing/x", R"({"payload":"x"})").status, 403);
   LineClient line = cluster.connect("b");
-  EXPECT_EQ(line.ask(request("auth", "", "billing-secret-0123")), "ok");
-  EXPECT_EQ(line.ask(request("l", "other", "0")), "error_denied");
-  EXPECT_EQ(masked(line.ask(request("l", "billing/y", "0 9"))), "ok <token> 9");
+  line.send(request("auth", "", "secret-of-billing-0123") + request("l", "other", "0") +
+            request("l", "billing/y", "0 9"));
+  EXPECT_EQ(line.read_line(), "ok");
+  EXPECT_EQ(line.read_line(), "error_denied");
+  EXPECT_EQ(masked(line.read_line()), "ok <token> 9");
+  LineClient unknown = cluster.connect("b");
+  EXPECT_EQ(unknown.ask(request("auth", "", "secret-of-unknown-0123")), "ok");
+  EXPECT_EQ(unknown.ask(request("l", "k", "0")), "error_denied");
+  LineClient all = cluster.connect("b");
+  EXPECT_EQ(all.ask(request("auth", "", "secret-of-all-0123")), "ok");
+  EXPECT_EQ(masked(all.ask(request("l", "k", "0 9"))), "ok <token> 9");
+  // What the leader's file says now.
+  std::ofstream(path("a")) << access_text("all", "rights = ['lock']\nkeys = ['x/']");
+  EXPECT_EQ(cluster.server("a").reload(), "");
+  EXPECT_EQ(all.ask(request("l", "k2", "0")), "error_denied");
+  // And what the follower's does: its principal is gone there.
+  std::ofstream(path("b")) << access_text("billing", "rights = ['lock']");
+  EXPECT_EQ(cluster.server("b").reload(), "");
+  EXPECT_EQ(all.read_line(), kEnd);
 }
 
 TEST(HttpForwardingRights, OnlyReadersSeeTheAddressAndNoteOfAHolder) {

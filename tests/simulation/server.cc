@@ -37,28 +37,29 @@ class Server::WireTransport final : public MemoryTransport {
 
   const bool is_http;
 
+  HostedSession& record() const { return hosted(); }
   void receive(std::string_view bytes) {
     unread_ += bytes;
     resume_input();
   }
   void receive_end() {
     input_ended_ = true;
-    server_.host_->peer_closed(*this);
+    server_.host_->on_input_end(hosted());
   }
   void receive_reset() {
     is_closed_ = true;
-    server_.host_->broken(*this);
+    server_.host_->on_broken(hosted());
   }
 
   // As far as the session goes: what is left waits for one that blocks, or is half a request.
   void resume_input() override {
     for (std::size_t taken = 1; taken > 0 && !unread_.empty();) {
-      taken = server_.host_->receive(*this, unread_);
+      taken = server_.host_->receive(hosted(), unread_);
       unread_.erase(0, taken);
     }
   }
   bool has_unread() const override { return !unread_.empty(); }
-  bool input_pending() const override { return is_held_back() && has_unread(); }
+  bool input_pending() const override { return hosted().is_held_back && has_unread(); }
   bool peer_has_left() const override { return input_ended_; }
   void close() override {
     if (!std::exchange(is_closed_, true)) server_.place_.close(wire_);
@@ -140,12 +141,12 @@ std::uint64_t Server::requests() const {
 // Null when its session is over.
 Server::WireTransport* Server::find(std::uint64_t wire) const {
   const auto found = wires_.find(wire);
-  return found == wires_.end() || found->second->is_over() ? nullptr : found->second;
+  return found == wires_.end() || found->second->record().is_over ? nullptr : found->second;
 }
 
 bool Server::is_ending(std::uint64_t wire) const {
   const auto found = wires_.find(wire);
-  return found != wires_.end() && found->second->is_ending();
+  return found != wires_.end() && found->second->record().is_ending;
 }
 
 void Server::open(std::uint64_t wire, bool is_http) {
@@ -191,12 +192,12 @@ void Server::turn() {
 bool Server::resume_held_back() {
   std::vector<WireTransport*> held_back;
   for (const auto& [id, wire] : wires_) {
-    if (wire->is_held_back() && !wire->is_over()) held_back.push_back(wire);
+    if (wire->record().is_held_back && !wire->record().is_over) held_back.push_back(wire);
   }
   bool resumed = false;
   for (WireTransport* wire : held_back) {
     wire->resume_input();
-    resumed = resumed || !wire->is_held_back();
+    resumed = resumed || !wire->record().is_held_back;
   }
   return resumed;
 }
@@ -204,8 +205,8 @@ bool Server::resume_held_back() {
 // Nobody guesses here: a pause need not take time.
 void Server::end_pauses() {
   for (const auto& [id, wire] : wires_) {
-    const bool is_paused = wire->session().pause() != ServerSession::Pause::none;
-    if (is_paused && !wire->is_over()) host_->end_pause(*wire);
+    const bool is_paused = wire->record().session->pause() != ServerSession::Pause::none;
+    if (is_paused && !wire->record().is_over) host_->on_event(wire->record(), PauseOver{});
   }
 }
 
@@ -235,9 +236,9 @@ void Server::drain() {
   host_->drain();
 }
 
-void Server::look_again() {
+void Server::recheck() {
   is_in_turn_ = true;
-  for (const auto& [id, wire] : wires_) host_->look_again(*wire);
+  for (const auto& [id, wire] : wires_) host_->recheck(wire->record());
 }
 
 bool Server::has_no_holders() const {

@@ -55,10 +55,10 @@ class Server {
   RevokeResult revoke(const RevokeRequest& request, Position* position);
   Outcome resize(std::string_view key, std::uint32_t limit);
   // As on SIGTERM: those who hold are served on. Who does not hold any more is found by
-  // look_again().
+  // recheck().
   void drain();
   bool is_draining() const { return is_draining_; }
-  void look_again();
+  void recheck();
   // Whether nobody is connected by a line any more.
   bool has_no_holders() const;
   // To the end; what is left is cut.

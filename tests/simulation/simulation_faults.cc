@@ -107,7 +107,7 @@ void Simulation::drain() {
 
 void Simulation::stop_if_drained() {
   if (server_->has_no_holders() || now_ >= stops_at_) return stop();
-  server_->look_again();
+  server_->recheck();
   have_turn();
   agenda_.enter(now_ + kStopsEvery, What::server_stops, life_);
 }

@@ -8,6 +8,7 @@
 #include <thread>
 #include <vector>
 
+#include "cluster/cluster_gate.h"
 #include "server/log.h"
 
 namespace lockd {
@@ -128,9 +129,10 @@ ServerCluster::ServerCluster(const Options& options, const std::vector<std::stri
     if (adjust) adjust(of_node);
     auto server = std::make_unique<Server>(
         of_node, [] {},
-        [](const Options& given) -> std::unique_ptr<ClusterJournal> {
-          return std::make_unique<ClusterNode>(*opened, given);
-        });
+        ClusterSupport{.open = [](const Options& given) -> std::unique_ptr<ClusterJournal> {
+                         return std::make_unique<ClusterNode>(*opened, given);
+                       },
+                       .make_gates = make_cluster_gates});
     if (const std::string error = server->start(); !error.empty()) std::abort();
     servers_[node] = std::move(server);
   }
@@ -251,9 +253,13 @@ void ServerCluster::cut_links() {
 }
 
 void ServerCluster::await_link(const std::string& node) {
-  LineClient client = connect(node);
-  for (int i = 0; i < 200 && client.ask(request("barrier", "", "")) != "ok"; ++i) {
-    std::this_thread::sleep_for(20ms);
+  // Each loop has a link of its own, and these clients are on all loops.
+  std::vector<LineClient> clients;
+  for (std::uint32_t i = 0; i < 2 * server(node).threads(); ++i) clients.push_back(connect(node));
+  for (LineClient& client : clients) {
+    for (int i = 0; i < 200 && client.ask(request("barrier", "", "")) != "ok"; ++i) {
+      std::this_thread::sleep_for(20ms);
+    }
   }
 }
 

@@ -59,7 +59,7 @@ class ServerCluster {
 
   // Cuts every link to the leader, once.
   void cut_links();
-  // Until `node` has a link to the leader.
+  // Until each loop of `node` has a link to the leader.
   void await_link(const std::string& node);
 
  private:

@@ -26,7 +26,7 @@ struct Told {
 
 Told ask(Api& api) {
   try {
-    const ApiReply reply = api.get("/v1/overview");
+    const ApiReply reply = api.get("/v1/overview", {{"local", true}});
     require(reply);
     return {.overview = parse_json(reply.body, api.server())};
   } catch (const Failure& failure) {

@@ -31,7 +31,8 @@ struct Pinged {
 
 // A server that follows may have asked the one that leads. Empty: it leads, or does not say.
 std::string leader_over(Connection& connection) {
-  const auto answer = connection.api({.method = "GET", .path = "/v1/overview"});
+  const auto answer =
+      connection.api({.method = "GET", .path = "/v1/overview", .json = R"({"local":true})"});
   if (!answer || answer->status != 200) return {};
   const auto overview = parse_json(answer->json, "the server");
   const auto* const cluster = member(overview, "cluster");

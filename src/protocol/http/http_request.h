@@ -23,6 +23,10 @@ struct HttpRequest {
   std::string body;
 };
 
+// The request as HTTP, for another server, without the fields that concern a connection or prove
+// who asks. `origin` is the origin that was allowed, or empty.
+std::string write_request(const HttpRequest& request, std::string_view origin);
+
 // Why a request is not answered as asked. `status` 0 is no error.
 struct HttpError {
   int status = 0;

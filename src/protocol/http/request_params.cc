@@ -11,7 +11,6 @@
 #include <string>
 #include <string_view>
 
-#include "base/json_text.h"
 #include "base/text.h"
 
 namespace lockd {
@@ -341,32 +340,6 @@ HttpError RequestParams::error() const {
   }
   if (problem.empty()) return {};
   return {400, "bad_request", std::move(problem)};
-}
-
-std::string RequestParams::json_without(std::string_view member) const {
-  JsonObject json;
-  for (const Member& one : members_) {
-    if (one.name == member) continue;
-    switch (one.kind) {
-      case Kind::text: json.add(one.name, one.text); break;
-      case Kind::number: json.add(one.name, one.number); break;
-      case Kind::truth: json.add(one.name, one.truth); break;
-      case Kind::texts: {
-        JsonArray texts;
-        for (const std::string& text : one.texts) append_json_string(texts.next(), text);
-        json.add_json(one.name, texts.finish());
-        break;
-      }
-      case Kind::objects: {
-        JsonArray objects;
-        for (const RequestParams& object : one.objects) objects.add_json(object.json_without({}));
-        json.add_json(one.name, objects.finish());
-        break;
-      }
-      case Kind::other: break;
-    }
-  }
-  return json.finish();
 }
 
 }  // namespace lockd

@@ -60,10 +60,6 @@ class RequestParams {
   // For rules of the caller's own.
   void refuse(std::string_view member, std::string_view problem);
 
-  // The object that they are, in one line, but for one member: to pass it on. Precondition: nothing
-  // is wrong.
-  std::string json_without(std::string_view member) const;
-
   // Status 0 when all is well. To be asked last.
   HttpError error() const;
 

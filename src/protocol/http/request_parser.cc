@@ -258,4 +258,17 @@ void RequestParser::refuse(int status, std::string_view detail) {
   error_ = {status, large ? "too_large" : "bad_request", std::string(detail)};
 }
 
+std::string write_request(const HttpRequest& request, std::string_view origin) {
+  const bool posts = request.method == HttpMethod::post;
+  const std::string_view method = request.method == HttpMethod::head ? "HEAD" : "GET";
+  std::string text(posts ? "POST" : method);
+  text += ' ' + request.target + (request.http_1_0 ? " HTTP/1.0\r\n" : " HTTP/1.1\r\n");
+  text += "Host: " + (request.host.empty() ? "-" : request.host) + "\r\n";
+  if (!origin.empty()) text.append("Origin: ").append(origin).append("\r\n");
+  // The reply says the same to the client.
+  text += request.keep_alive ? "Connection: keep-alive\r\n" : "Connection: close\r\n";
+  if (posts) text += "Content-Length: " + std::to_string(request.body.size()) + "\r\n";
+  return text + "\r\n" + request.body;
+}
+
 }  // namespace lockd

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "protocol/http/http_request.h"
+#include "protocol/operations.h"
 
 namespace lockd {
 
@@ -56,68 +57,50 @@ enum class HttpCall : std::uint8_t {
   none,
 };
 
-// What a client may be permitted: docs/security.md says what each lets it do.
-enum class Right : std::uint8_t {
-  none,          // whoever is let in may
-  lock,          // take, keep, give back and wait
-  signal,        // publish and listen
-  read,          // look at everything
-  read_or_lock,  // either is enough
-  admin,         // end what others hold, move a cluster's lead; and all of the above
-};
-
 // Whether its answer has no end.
 inline bool is_stream(HttpCall call) {
   return call == HttpCall::listen || call == HttpCall::events;
 }
 
-// What a call tells of.
-enum class Scope : std::uint8_t {
-  keys,    // the keys and channels that the caller may see; or nothing of them
-  server,  // all of them, and all clients: for those who may see everything
-};
-
 struct Route {
   HttpCall call;
   HttpMethod method;      // HEAD is answered where GET is
   std::string_view path;  // "{channel}" stands for the rest of the path
-  Right right;
-  Scope scope = Scope::keys;
+  Operation operation;
 };
 
 // The one table: docs/openapi.json is held equal to it by a test, and the metrics are labelled by
 // it.
 inline constexpr auto kRoutes = std::to_array<Route>({
-    {HttpCall::acquire, HttpMethod::post, "/v1/acquire", Right::lock},
-    {HttpCall::renew, HttpMethod::post, "/v1/renew", Right::lock},
-    {HttpCall::release, HttpMethod::post, "/v1/release", Right::lock},
-    {HttpCall::fence, HttpMethod::get, "/v1/fence", Right::read_or_lock},
-    {HttpCall::semaphore_acquire, HttpMethod::post, "/v1/semaphores/acquire", Right::lock},
-    {HttpCall::semaphore_renew, HttpMethod::post, "/v1/semaphores/renew", Right::lock},
-    {HttpCall::semaphore_release, HttpMethod::post, "/v1/semaphores/release", Right::lock},
-    {HttpCall::publish, HttpMethod::post, "/v1/signals/{channel}", Right::signal},
-    {HttpCall::listen, HttpMethod::get, "/v1/signals", Right::signal},
-    {HttpCall::stats, HttpMethod::get, "/v1/stats", Right::read},
-    {HttpCall::locks, HttpMethod::get, "/v1/locks", Right::read},
-    {HttpCall::clients, HttpMethod::get, "/v1/clients", Right::read, Scope::server},
-    {HttpCall::overview, HttpMethod::get, "/v1/overview", Right::read},
-    {HttpCall::events, HttpMethod::get, "/v1/events", Right::read},
-    {HttpCall::whoami, HttpMethod::get, "/v1/whoami", Right::none},
-    {HttpCall::admin_release, HttpMethod::post, "/v1/admin/release", Right::admin},
-    {HttpCall::admin_disconnect, HttpMethod::post, "/v1/admin/disconnect", Right::admin,
-     Scope::server},
-    {HttpCall::admin_resize, HttpMethod::post, "/v1/admin/resize", Right::admin},
-    {HttpCall::cluster, HttpMethod::get, "/v1/cluster", Right::read, Scope::server},
-    {HttpCall::cluster_snapshot, HttpMethod::post, "/v1/cluster/snapshot", Right::admin,
-     Scope::server},
-    {HttpCall::cluster_transfer, HttpMethod::post, "/v1/cluster/transfer", Right::admin,
-     Scope::server},
-    {HttpCall::history, HttpMethod::get, "/v1/history", Right::read},
-    {HttpCall::openapi, HttpMethod::get, "/v1/openapi.json", Right::none},
-    {HttpCall::live, HttpMethod::get, "/livez", Right::none},
-    {HttpCall::ready, HttpMethod::get, "/readyz", Right::none},
-    {HttpCall::leader, HttpMethod::get, "/leader", Right::none},
-    {HttpCall::metrics, HttpMethod::get, "/metrics", Right::read, Scope::server},
+    {HttpCall::acquire, HttpMethod::post, "/v1/acquire", Operation::acquire},
+    {HttpCall::renew, HttpMethod::post, "/v1/renew", Operation::renew},
+    {HttpCall::release, HttpMethod::post, "/v1/release", Operation::release},
+    {HttpCall::fence, HttpMethod::get, "/v1/fence", Operation::read_fence},
+    {HttpCall::semaphore_acquire, HttpMethod::post, "/v1/semaphores/acquire", Operation::acquire},
+    {HttpCall::semaphore_renew, HttpMethod::post, "/v1/semaphores/renew", Operation::renew},
+    {HttpCall::semaphore_release, HttpMethod::post, "/v1/semaphores/release", Operation::release},
+    {HttpCall::publish, HttpMethod::post, "/v1/signals/{channel}", Operation::publish},
+    {HttpCall::listen, HttpMethod::get, "/v1/signals", Operation::listen},
+    {HttpCall::stats, HttpMethod::get, "/v1/stats", Operation::read_stats},
+    {HttpCall::locks, HttpMethod::get, "/v1/locks", Operation::list_keys},
+    {HttpCall::clients, HttpMethod::get, "/v1/clients", Operation::list_clients},
+    {HttpCall::overview, HttpMethod::get, "/v1/overview", Operation::read_overview},
+    {HttpCall::events, HttpMethod::get, "/v1/events", Operation::watch_events},
+    {HttpCall::whoami, HttpMethod::get, "/v1/whoami", Operation::describe_caller},
+    {HttpCall::admin_release, HttpMethod::post, "/v1/admin/release", Operation::revoke},
+    {HttpCall::admin_disconnect, HttpMethod::post, "/v1/admin/disconnect", Operation::disconnect},
+    {HttpCall::admin_resize, HttpMethod::post, "/v1/admin/resize", Operation::resize},
+    {HttpCall::cluster, HttpMethod::get, "/v1/cluster", Operation::inspect_cluster},
+    {HttpCall::cluster_snapshot, HttpMethod::post, "/v1/cluster/snapshot",
+     Operation::begin_snapshot},
+    {HttpCall::cluster_transfer, HttpMethod::post, "/v1/cluster/transfer",
+     Operation::transfer_leadership},
+    {HttpCall::history, HttpMethod::get, "/v1/history", Operation::read_history},
+    {HttpCall::openapi, HttpMethod::get, "/v1/openapi.json", Operation::describe_caller},
+    {HttpCall::live, HttpMethod::get, "/livez", Operation::check_health},
+    {HttpCall::ready, HttpMethod::get, "/readyz", Operation::check_health},
+    {HttpCall::leader, HttpMethod::get, "/leader", Operation::check_health},
+    {HttpCall::metrics, HttpMethod::get, "/metrics", Operation::read_metrics},
 });
 
 struct RouteMatch {

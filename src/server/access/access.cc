@@ -23,6 +23,11 @@ PermitPtr unless_expired(PermitPtr permit, Access::Time now) {
   return permit != nullptr && permit->has_expired(now) ? nullptr : permit;
 }
 
+// A token and a certificate may have one name.
+std::string principal_key(std::string_view name, bool is_certificate) {
+  return (is_certificate ? "c" : "t") + std::string(name);
+}
+
 // Whoever is given `admin` by name takes it from the auth token that all share.
 PermitPtr shared_permit(const std::vector<Permit>& permits) {
   const bool is_given = std::any_of(permits.begin(), permits.end(),
@@ -81,6 +86,14 @@ const PermitPtr& Access::permit_for(const Peer& peer, bool is_forwarded) const {
   if (is_asked_for_) return nobodys_;
   if (!options_.tls_client_ca.empty()) return everybodys_here_;  // its certificate is its proof
   return peer.is_loopback && !is_forwarded ? everybodys_here_ : everybodys_;
+}
+
+PermitPtr Access::find_principal(const Peer& peer, Time now) const {
+  if (peer.principal.empty()) return permit_for(peer, false);
+  const std::shared_ptr<const Table> good = table();
+  const auto found = good->principals.find(principal_key(peer.principal, peer.has_certificate));
+  const bool is_good = found != good->principals.end() && !found->second->has_expired(now);
+  return is_good ? found->second : std::make_shared<const Permit>(Permit{.name = peer.principal});
 }
 
 PermitPtr Access::current(const PermitPtr& permit, Time now) const {
@@ -167,9 +180,14 @@ void Access::replace(const Reading& reading, Time now) {
 std::shared_ptr<const Access::Table> Access::table_of(const Reading& reading) {
   auto made = std::make_shared<Table>();
   made->shared = shared_permit(reading.permits);
-  for (const HashedSecret& token : reading.shared) made->tokens[token.digest()] = made->shared;
+  for (const HashedSecret& token : reading.shared) {
+    made->tokens[token.digest()] = made->shared;
+    made->principals[principal_key(made->shared->name, false)] = made->shared;
+  }
   for (const Permit& permit : reading.permits) {
     auto shared = std::make_shared<const Permit>(permit);
+    const bool is_certificate = permit.proof == Permit::Proof::certificate;
+    made->principals[principal_key(permit.name, is_certificate)] = shared;
     if (permit.proof == Permit::Proof::certificate) {
       made->certificates[permit.shown] = std::move(shared);
       continue;

@@ -52,6 +52,9 @@ class Access {
   // The permit that a client with this one has now; null: none any more. Those with an auth token
   // that all share go on when that is replaced.
   PermitPtr current(const PermitPtr& permit, Time now) const EXCLUDES(mutex_);
+  // The permit that the principal of another server's client has here, by its name; one without
+  // rights if it has none. Never null.
+  PermitPtr find_principal(const Peer& peer, Time now) const EXCLUDES(mutex_);
   // Now and then: has the generation change when a permit has expired since the last call.
   void look_for_expired(Time now) EXCLUDES(mutex_);
 
@@ -79,6 +82,7 @@ class Access {
     PermitPtr shared{};  // of the auth tokens that all share
     boost::unordered_flat_map<Sha256, PermitPtr, DigestHash, DigestEqual> tokens{};
     boost::unordered_flat_map<std::string, PermitPtr> certificates{};  // by Permit::shown
+    boost::unordered_flat_map<std::string, PermitPtr> principals{};    // by principal_key()
   };
 
   void read_token_file_again(Reading& reading) const;

@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "protocol/http/routes.h"
+#include "protocol/operations.h"
 
 namespace lockd {
 

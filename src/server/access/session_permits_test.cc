@@ -40,15 +40,15 @@ class SessionPermits : public testing::Test {
     harness_.access().replace({.permits = std::move(permits)}, kHarnessTime);
   }
 
-  Transport& enter() {
-    Transport& hosted = harness_.open<LineSession>(++last_id_);
+  HostedSession& enter() {
+    HostedSession& hosted = harness_.open<LineSession>(++last_id_);
     EXPECT_EQ(ask(hosted, "auth\n\ns\n"), "ok\n");
     return hosted;
   }
-  Transport& open_http() { return harness_.open<HttpSession>(++last_id_); }
+  HostedSession& open_http() { return harness_.open<HttpSession>(++last_id_); }
 
   // What it says now.
-  std::string ask(Transport& hosted, std::string_view request) {
+  std::string ask(HostedSession& hosted, std::string_view request) {
     const std::size_t before = SessionHarness::said_by(hosted).size();
     harness_.host().receive(hosted, request);
     harness_.host().end_turn();
@@ -97,7 +97,7 @@ TEST_F(SessionPermits, EachLineCommandNeedsItsRight) {
   for (const Right right : kEachRight) {
     permit_one(right == Right::none ? Rights() : Rights().with(right));
     for (const auto& [request, needs] : cases) {
-      Transport& hosted = enter();
+      HostedSession& hosted = enter();
       const bool may = needs == Right::none || needs == right || right == Right::admin;
       EXPECT_EQ(ask(hosted, request) == "error_denied\n", !may) << request << word_of(right);
       // Whatever was denied, it goes on.
@@ -119,7 +119,8 @@ TEST_F(SessionPermits, EachRouteNeedsItsRight) {
       if (path.ends_with("{channel}")) path.replace(path.find('{'), path.size(), "c");
       const std::string said = ask_http(route.method, path, "{}");
       const bool is_denied = said.starts_with("HTTP/1.1 403 ");
-      EXPECT_EQ(is_denied, !rights.allow(route.right)) << path << ' ' << word_of(right) << said;
+      EXPECT_EQ(is_denied, !rights.allow(rule_of(route.operation).right))
+          << path << ' ' << word_of(right) << said;
       EXPECT_EQ(is_denied, said.find(R"({"error":"denied","detail":"this needs the right `)") !=
                                std::string::npos);
       EXPECT_EQ(is_denied, said.find("which 'billing' lacks") != std::string::npos) << said;
@@ -129,7 +130,7 @@ TEST_F(SessionPermits, EachRouteNeedsItsRight) {
 
 TEST_F(SessionPermits, WhatIsDeniedIsAnsweredByItsHead) {
   permit_one({});
-  Transport& hosted = open_http();
+  HostedSession& hosted = open_http();
   const std::string said = ask(hosted,
                                "POST /v1/acquire HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer s\r\n"
                                "Content-Length: 100000\r\n\r\n");
@@ -138,7 +139,7 @@ TEST_F(SessionPermits, WhatIsDeniedIsAnsweredByItsHead) {
 
 TEST_F(SessionPermits, OverHttpTheConnectionStaysOpen) {
   permit_one({});
-  Transport& hosted = open_http();
+  HostedSession& hosted = open_http();
   EXPECT_TRUE(ask(hosted, http(HttpMethod::get, "/v1/stats")).starts_with("HTTP/1.1 403 "));
   EXPECT_TRUE(ask(hosted, http(HttpMethod::get, "/v1/whoami")).starts_with("HTTP/1.1 200 "));
 }
@@ -162,7 +163,7 @@ TEST_F(SessionPermits, PrefixesBindEveryLineCommand) {
       {"unlisten\n", "\n\n"},
   };
   for (const auto& [command, rest] : requests) {
-    Transport& hosted = enter();
+    HostedSession& hosted = enter();
     for (const char* const name : {"other", "billing", "xbilling.1", "Billing.1"}) {
       EXPECT_EQ(ask(hosted, command + name + rest), "error_denied\n") << command << name;
     }
@@ -170,7 +171,7 @@ TEST_F(SessionPermits, PrefixesBindEveryLineCommand) {
     harness_.host().cut(hosted);
     harness_.host().end_turn();
   }
-  Transport& hosted = enter();
+  HostedSession& hosted = enter();
   EXPECT_EQ(ask(hosted, "listen\nbilling.*\n\n"), "ok\n");
   EXPECT_EQ(ask(hosted, "listen\n*.1\n\n"), "error_denied\n");
   EXPECT_EQ(ask(hosted, "listen\n>\n\n"), "error_denied\n");
@@ -213,7 +214,7 @@ TEST_F(SessionPermits, PrefixesBindEveryCall) {
 }
 
 TEST_F(SessionPermits, FewerRightsHoldFromTheNextRequestOn) {
-  Transport& hosted = enter();
+  HostedSession& hosted = enter();
   EXPECT_TRUE(ask(hosted, "l\nk\n0\n").starts_with("ok "));
   permit_one(Rights().with(Right::read));
   EXPECT_EQ(ask(hosted, "l\nj\n0\n"), "error_denied\n");
@@ -221,75 +222,75 @@ TEST_F(SessionPermits, FewerRightsHoldFromTheNextRequestOn) {
   permit_one(Rights().with(Right::lock), {"billing."});
   EXPECT_EQ(ask(hosted, "l\nj\n0\n"), "error_denied\n");
   EXPECT_TRUE(ask(hosted, "l\nbilling.1\n0\n").starts_with("ok "));
-  harness_.host().finish_unpermitted();
-  EXPECT_FALSE(hosted.is_over());
+  harness_.host().finish_if([](ServerSession& session) { return !session.renew_permit(); });
+  EXPECT_FALSE(hosted.is_over);
 }
 
 TEST_F(SessionPermits, WhoseTokenIsRemovedIsClosed) {
-  Transport& idle = enter();
-  Transport& busy = enter();
-  Transport& waiting = enter();
+  HostedSession& idle = enter();
+  HostedSession& busy = enter();
+  HostedSession& waiting = enter();
   ASSERT_TRUE(ask(idle, "l\nk\n0 60\n").starts_with("ok "));
   ask(waiting, "l\nk\n60\n");
-  Transport& stranger = harness_.open<LineSession>(++last_id_);
+  HostedSession& stranger = harness_.open<LineSession>(++last_id_);
   replace({});
   EXPECT_EQ(ask(busy, "ping\n\n\n"), "");
-  EXPECT_TRUE(busy.is_over());
-  EXPECT_FALSE(idle.is_over());
-  harness_.host().finish_unpermitted();
+  EXPECT_TRUE(busy.is_over);
+  EXPECT_FALSE(idle.is_over);
+  harness_.host().finish_if([](ServerSession& session) { return !session.renew_permit(); });
   harness_.host().end_turn();
-  EXPECT_TRUE(idle.is_over());
-  EXPECT_TRUE(waiting.is_over());
-  EXPECT_FALSE(stranger.is_over()) << "it has yet to show one";
+  EXPECT_TRUE(idle.is_over);
+  EXPECT_TRUE(waiting.is_over);
+  EXPECT_FALSE(stranger.is_over) << "it has yet to show one";
   permit_one(Rights::all());
   EXPECT_TRUE(ask(enter(), "l\nk\n0\n").starts_with("ok ")) << "what they held is free";
 }
 
 TEST_F(SessionPermits, AnotherSecretOfTheSameNameIsAnotherToken) {
-  Transport& hosted = enter();
+  HostedSession& hosted = enter();
   replace({{.name = "billing",
             .rights = Rights::all(),
             .proof = Permit::Proof::token,
             .shown = std::string(bytes_of(sha256("s2")))}});
-  harness_.host().finish_unpermitted();
-  EXPECT_TRUE(hosted.is_over());
+  harness_.host().finish_if([](ServerSession& session) { return !session.renew_permit(); });
+  EXPECT_TRUE(hosted.is_over);
 }
 
 // What is pushed is not asked for again: so it cannot be denied then.
 TEST_F(SessionPermits, WhoListensToMoreThanItMayIsClosed) {
-  Transport& listener = enter();
-  Transport& locker = enter();
+  HostedSession& listener = enter();
+  HostedSession& locker = enter();
   ASSERT_EQ(ask(listener, "listen\nbilling.*\n\n"), "ok\n");
-  Transport& signals = open_http();
+  HostedSession& signals = open_http();
   ask(signals, http(HttpMethod::get, "/v1/signals?pattern=billing.*"));
-  Transport& events = open_http();
+  HostedSession& events = open_http();
   ask(events, http(HttpMethod::get, "/v1/events"));
-  ASSERT_TRUE(events.session().needs_peer());
+  ASSERT_TRUE(events.session->needs_peer());
 
   permit_one(Rights::all(), {"billing."});
-  harness_.host().finish_unpermitted();
-  EXPECT_TRUE(listener.is_over());
-  EXPECT_TRUE(signals.is_over());
-  EXPECT_TRUE(events.is_over());
-  EXPECT_FALSE(locker.is_over());
+  harness_.host().finish_if([](ServerSession& session) { return !session.renew_permit(); });
+  EXPECT_TRUE(listener.is_over);
+  EXPECT_TRUE(signals.is_over);
+  EXPECT_TRUE(events.is_over);
+  EXPECT_FALSE(locker.is_over);
 }
 
 TEST_F(SessionPermits, MoreRightsCloseNobody) {
   permit_one(Rights().with(Right::signal), {"billing."});
-  Transport& listener = enter();
+  HostedSession& listener = enter();
   ASSERT_EQ(ask(listener, "listen\nbilling.*\n\n"), "ok\n");
   permit_one(Rights::all());
-  harness_.host().finish_unpermitted();
-  EXPECT_FALSE(listener.is_over());
+  harness_.host().finish_if([](ServerSession& session) { return !session.renew_permit(); });
+  EXPECT_FALSE(listener.is_over);
   EXPECT_EQ(ask(listener, "listen\nother\n\n"), "ok\n");
 }
 
 TEST_F(SessionPermits, WhoWatchesIsToldOfItsKeysOnly) {
   permit_one(Rights::all(), {"billing."});
-  Transport& events = open_http();
+  HostedSession& events = open_http();
   ask(events, http(HttpMethod::get, "/v1/events"));
   permit_one(Rights::all());
-  Transport& locker = enter();
+  HostedSession& locker = enter();
   ask(locker, "l\nother\n0\nl\nbilling.1\n0\n");
   harness_.host().show_events();
   harness_.host().end_turn();
@@ -314,34 +315,34 @@ TEST_F(SessionPermits, AListedCertificateMakesAuthOptional) {
                            kHarnessTime);
   SessionHost& host = harness.host();
   const CertificateNames listed{.common_names = {"deployer"}};
-  const auto says = [&](Transport& hosted, std::string_view request) {
+  const auto says = [&](HostedSession& hosted, std::string_view request) {
     const std::size_t before = SessionHarness::said_by(hosted).size();
     host.receive(hosted, request);
     host.end_turn();
     return SessionHarness::said_by(hosted).substr(before);
   };
 
-  Transport& deployer = harness.open<LineSession>(1);
-  EXPECT_FALSE(deployer.session().has_proved());
-  host.on_certificate(deployer, listed);
-  EXPECT_TRUE(deployer.session().has_proved());
+  HostedSession& deployer = harness.open<LineSession>(1);
+  EXPECT_FALSE(deployer.session->is_authenticated());
+  host.on_event(deployer, CertificateShown{listed});
+  EXPECT_TRUE(deployer.session->is_authenticated());
   EXPECT_EQ(says(deployer, "l\nk\n0\n"), "error_denied\n");
   EXPECT_EQ(says(deployer, "auth\n\ns\n"), "ok\n");
   EXPECT_TRUE(says(deployer, "l\nk\n0\n").starts_with("ok "));
   EXPECT_EQ(says(deployer, "stats\n\n\n"), "error_denied\n") << "they are replaced";
   EXPECT_EQ(says(deployer, "auth\n\ns\n"), "error\n") << "once";
 
-  Transport& guesser = harness.open<LineSession>(2);
-  host.on_certificate(guesser, listed);
+  HostedSession& guesser = harness.open<LineSession>(2);
+  host.on_event(guesser, CertificateShown{listed});
   EXPECT_EQ(says(guesser, "auth\n\nwrong\n"), "error_auth\n");
-  EXPECT_EQ(guesser.session().pause(), ServerSession::Pause::failed_attempt);
+  EXPECT_EQ(guesser.session->pause(), ServerSession::Pause::failed_attempt);
 
-  Transport& unlisted = harness.open<LineSession>(3);
-  host.on_certificate(unlisted, {.common_names = {"stranger"}});
+  HostedSession& unlisted = harness.open<LineSession>(3);
+  host.on_event(unlisted, CertificateShown{{.common_names = {"stranger"}}});
   EXPECT_EQ(says(unlisted, "ping\n\n\n"), "error_auth\n");
 
-  Transport& http = harness.open<HttpSession>(4);
-  host.on_certificate(http, listed);
+  HostedSession& http = harness.open<HttpSession>(4);
+  host.on_event(http, CertificateShown{listed});
   const std::string whoami = "GET /v1/whoami HTTP/1.1\r\nHost: a\r\n";
   EXPECT_NE(says(http, whoami + "\r\n").find(R"("name":"deployer")"), std::string::npos);
   EXPECT_NE(says(http, whoami + "Authorization: Bearer s\r\n\r\n").find(R"("name":"billing")"),
@@ -368,16 +369,16 @@ TEST_F(SessionPermits, AuthAfterACertificateIsRefusedOnceTheConnectionIsUsed) {
                   .shown = by_common_name("deployer")});
   SessionHost& host = harness.host();
   SessionId last_id = 0;
-  const auto says = [&](Transport& hosted, std::string_view request) {
+  const auto says = [&](HostedSession& hosted, std::string_view request) {
     const std::size_t before = SessionHarness::said_by(hosted).size();
     host.receive(hosted, request);
     host.end_turn();
     return SessionHarness::said_by(hosted).substr(before);
   };
-  const auto enter = [&]() -> Transport& {
+  const auto enter = [&]() -> HostedSession& {
     harness.access().replace({.permits = both}, kHarnessTime);
-    Transport& hosted = harness.open<LineSession>(++last_id);
-    host.on_certificate(hosted, {.common_names = {"deployer"}});
+    HostedSession& hosted = harness.open<LineSession>(++last_id);
+    host.on_event(hosted, CertificateShown{{.common_names = {"deployer"}}});
     return hosted;
   };
   for (const std::string_view use :
@@ -385,14 +386,14 @@ TEST_F(SessionPermits, AuthAfterACertificateIsRefusedOnceTheConnectionIsUsed) {
         "sw\nd.s\n0\n", "listen\nd.c\n\n", "api\nGET /v1/signals\n{\"pattern\":\"d.c\"}\n",
         "api\nGET /v1/events\n\n", "api\nPOST /v1/acquire\n{\"key\":\"d.h\",\"holder\":\"h\"}\n",
         "api\nPOST /v1/semaphores/acquire\n{\"key\":\"d.t\",\"holder\":\"h\",\"limit\":2}\n"}) {
-    Transport& hosted = enter();
+    HostedSession& hosted = enter();
     EXPECT_NE(says(hosted, use), "error_denied\n") << use;
     EXPECT_EQ(says(hosted, "auth\n\ns\n"), "error\n") << use;
     host.cut(hosted);
     host.end_turn();
   }
 
-  Transport& hosted = enter();
+  HostedSession& hosted = enter();
   for (const std::string_view harmless :
        {"ping\n\n\n", "client\nann\n\n", "stats\n\n\n", "signal\nd.c\nhello\n", "unlisten\nd.c\n\n",
         "l\nother\n0\n", "listen\nother\n\n", "api\nGET /v1/whoami\n\n"}) {
@@ -405,19 +406,19 @@ TEST_F(SessionPermits, AuthAfterACertificateIsRefusedOnceTheConnectionIsUsed) {
   EXPECT_EQ(says(hosted, "listen\nd.c\n\n"), "error_denied\n");
   EXPECT_TRUE(says(hosted, "l\nk\n0\n").starts_with("ok "));
   harness.access().replace({.permits = token}, kHarnessTime);
-  host.finish_unpermitted();
-  EXPECT_FALSE(hosted.is_over()) << "the certificate no longer counts";
+  host.finish_if([](ServerSession& session) { return !session.renew_permit(); });
+  EXPECT_FALSE(hosted.is_over) << "the certificate no longer counts";
   harness.access().replace({.permits = {both.back()}}, kHarnessTime);
-  host.finish_unpermitted();
-  EXPECT_TRUE(hosted.is_over()) << "nor does it keep the connection open";
+  host.finish_if([](ServerSession& session) { return !session.renew_permit(); });
+  EXPECT_TRUE(hosted.is_over) << "nor does it keep the connection open";
 }
 
 TEST_F(SessionPermits, WithCertificatesAloneAnUnlistedOneHasNoRights) {
   Options options = SessionPermits::options();
   options.tls_client_ca = "ca";
   SessionHarness harness(options);
-  Transport& unlisted = harness.open<LineSession>();
-  harness.host().on_certificate(unlisted, {.common_names = {"stranger"}});
+  HostedSession& unlisted = harness.open<LineSession>();
+  harness.host().on_event(unlisted, CertificateShown{{.common_names = {"stranger"}}});
   harness.host().receive(unlisted, "ping\n\n\nl\nk\n0\nstats\n\n\nsignal\nc\np\n");
   harness.host().end_turn();
   EXPECT_EQ(SessionHarness::said_by(unlisted), "ok\nerror_denied\nerror_denied\nerror_denied\n");
@@ -438,7 +439,7 @@ TEST(ForwardedTest, AProxysMarkIsSeen) {
   for (const auto& [field, is_admin] : cases) {
     SessionHarness harness(Options{});
     SessionHost& host = harness.host();
-    Transport& hosted = harness.open<HttpSession>(1, {.is_loopback = true});
+    HostedSession& hosted = harness.open<HttpSession>(1, {.is_loopback = true});
     host.receive(hosted,
                  "GET /v1/whoami HTTP/1.1\r\nHost: localhost\r\n" + std::string(field) + "\r\n");
     host.end_turn();
@@ -485,7 +486,8 @@ TEST(HostTest, IsReadStrictly) {
     Options options;
     options.http_allow_host = {"own.example"};
     SessionHarness harness(options);
-    Transport& hosted = harness.open<HttpSession>(1, {.is_loopback = true, .at_loopback = true});
+    HostedSession& hosted =
+        harness.open<HttpSession>(1, {.is_loopback = true, .at_loopback = true});
     harness.host().receive(hosted,
                            "GET /v1/whoami HTTP/1.1\r\nHost: " + std::string(host) + "\r\n\r\n");
     harness.host().end_turn();

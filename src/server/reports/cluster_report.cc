@@ -107,8 +107,8 @@ std::string cluster_json(const ServerContext& shared) {
   json.add("etcd_quota_bytes", cluster.stats().store_quota_bytes.load());
   json.add_if_known("not_ready", status.not_ready);
   if (!status.unreadable.empty()) json.add("unreadable", problem_text(status));
-  if (!status.leads && shared.forwarder != nullptr && shared.forwarder->forwards()) {
-    json.add("linked", shared.forwarder->generation() != 0);
+  if (!status.leads && shared.options.forward && !shared.options.cluster_secret.empty()) {
+    json.add("linked", shared.forwarding.links != 0);
   }
   JsonArray nodes;
   for (const Member& member : status.members) nodes.add_json(member_json(member, now).finish());

@@ -294,14 +294,13 @@ void add_etcd_store(Families& families, const ReplicationStats& stats) {
 }
 
 void add_forwarding(Families& families, const ServerContext& shared) {
-  const Forwarder* const forwarder = shared.forwarder.get();
-  if (forwarder == nullptr) return;
+  if (shared.cluster == nullptr || shared.options.cluster_secret.empty()) return;
   families.gauge("lockd_cluster_link_up",
                  "1 where this server follows and is connected to the leader.",
-                 std::uint64_t{forwarder->generation() != 0});
+                 std::uint64_t{shared.forwarding.links != 0});
   families.counter("lockd_cluster_forwarded_total",
-                   "How often the leader was asked for clients of this server.",
-                   forwarder->asked());
+                   "Clients and HTTP requests of this server that were passed on to the leader.",
+                   shared.forwarding.opened.load());
 }
 
 void add_cluster(Families& families, const ClusterJournal* cluster) {

@@ -6,27 +6,25 @@
 #include <cstdint>
 #include <utility>
 
+#include "base/overloaded.h"
 #include "base/text.h"
-#include "protocol/http/routes.h"
-#include "server/reports/report.h"
-#include "server/session/session_host.h"
 
 namespace lockd {
 namespace {
 
 constexpr std::string_view kBearer = "Bearer ";
-// A connection is closed with the answer to this one.
+// The connection closes with the reply to this failed attempt.
 constexpr std::uint8_t kFailedAttemptsMax = 10;
 
-// A short request may have a long answer: those of one read could come to hundreds of times what
-// was read.
+// A short request may have a long reply, so the requests of one read could produce hundreds of
+// times its size.
 constexpr std::size_t kOutputPerTurn = 256 * 1024;
 
 // The characters of host names and of IPv4 addresses.
 constexpr std::string_view kNameCharacters =
     "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._";
 
-bool needs_no_proof(HttpCall call) {
+bool is_health_check(HttpCall call) {
   return call == HttpCall::live || call == HttpCall::ready || call == HttpCall::leader;
 }
 
@@ -36,8 +34,8 @@ bool is_ipv6(std::string_view text) {
   return !error;
 }
 
-// The name or address in a Host, without its port and brackets. Empty when any part of the field is
-// malformed: a name that is only its beginning may be another machine's.
+// The name or address in a Host, without its port and brackets. Empty if any part of the field is
+// malformed: the part before the flaw may be another machine's name.
 std::string_view host_name(std::string_view host) {
   const bool has_brackets = host.starts_with('[');
   if (has_brackets) host.remove_prefix(1);
@@ -55,8 +53,8 @@ std::string_view host_name(std::string_view host) {
   return is_good ? name : "";
 }
 
-// A name that no page elsewhere can have pointed at this machine: else a browser could be made to
-// take this server for that page's own.
+// Whether no page of another site can have pointed this name at this machine. Otherwise a browser
+// could be made to take this server for that site's own.
 bool is_own_name(std::string_view host) {
   const std::string name(host_name(host));
   constexpr std::string_view kUnder = ".localhost";
@@ -68,12 +66,10 @@ bool is_own_name(std::string_view host) {
   return !error;
 }
 
-// Less than a head may have.
+// A head may be larger than this.
 constexpr std::uint64_t kSmallBodyMax = 4096;
 
-// A path may be any bytes; the log is UTF-8.
-
-// As the log begins the name of a call.
+// The beginning of a call's name in the log.
 std::string name_of(HttpMethod method) {
   switch (method) {
     case HttpMethod::get: return "GET ";
@@ -87,6 +83,8 @@ std::string name_of(HttpMethod method) {
 
 constexpr std::string_view kStreamType = "text/event-stream";
 constexpr std::string_view kMetricsType = "text/plain; version=0.0.4; charset=utf-8";
+constexpr std::string_view kNoStore = "no-store";
+constexpr std::string_view kRevalidate = "no-cache";
 constexpr std::string_view kPageFields =
     "Content-Security-Policy: default-src 'none'; script-src 'self'; style-src 'self'; "
     "connect-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'none'; "
@@ -95,19 +93,22 @@ constexpr std::string_view kPageFields =
 
 }  // namespace
 
-std::size_t HttpSession::take_in(std::string_view unread, std::string& out) {
+// Receiving.
+
+std::size_t HttpSession::on_bytes(std::string_view unread, std::string& out) {
   std::size_t taken = 0;
   const std::size_t enough = out.size() + kOutputPerTurn;
-  while (taken < unread.size() && out.size() < enough && may_take_more(taken)) {
+  while (taken < unread.size() && out.size() < enough && can_take_more(taken)) {
     if (incoming_ == nullptr) {
       incoming_ = std::make_unique<Incoming>();
       ++requests_;
     }
     const std::size_t more = incoming_->parser.take_in(unread.substr(taken));
     taken += more;
-    go_on(taken == unread.size(), out);
+    advance(taken == unread.size(), out);
     if (incoming_ != nullptr && more == 0) break;
   }
+  request_under_way_ = incoming_ == nullptr ? 0 : requests_;
   return taken;
 }
 
@@ -115,58 +116,61 @@ std::size_t HttpSession::buffered() const {
   return ServerSession::buffered() + (incoming_ == nullptr ? 0 : incoming_->parser.buffered());
 }
 
-// As far as what has come of the request allows; `is_all`: nothing else has come.
-void HttpSession::go_on(bool is_all, std::string& out) {
+// Continues with what has arrived of the request; `is_last`: nothing else has.
+void HttpSession::advance(bool is_last, std::string& out) {
   RequestParser& parser = incoming_->parser;
   if (parser.error()) {
     exchange_ = {};
-    if (logs(LogLevel::debug)) begin_log("unknown");
+    executor_.log().begin("unknown");
     refuse(parser.error(), out);
     return incoming_.reset();
   }
-  if (parser.has_head() && !incoming_->is_admitted) {
+  const bool was_admitted = incoming_->is_admitted;
+  if (parser.has_head() && !was_admitted) {
     if (!admit_head(*incoming_, out)) return incoming_.reset();
     incoming_->is_admitted = true;
-    if (is_all && parser.wants_continue()) write_continue(out);
+    if (is_last && parser.wants_continue()) write_continue(out);
   }
   if (!parser.is_complete()) return;
   const std::unique_ptr<Incoming> incoming = std::move(incoming_);
-  execute(*incoming, out);
+  execute(*incoming, !was_admitted, out);
 }
 
-// Whether the request may go on; else it is answered. Where its body would begin the next request
-// is then not looked for.
+// Whether the request may go on; otherwise it has been answered. The session does not look for the
+// end of a body that it does not want, so it keeps the connection open only if there is none.
 bool HttpSession::admit_head(Incoming& incoming, std::string& out) {
   const HttpRequest& request = incoming.parser.request();
   exchange_ = {.keep_alive = request.keep_alive && incoming.parser.is_complete(),
                .http_1_0 = request.http_1_0,
                .with_body = request.method != HttpMethod::head};
   if (!parse_target(request.target, &incoming.target)) {
-    if (logs(LogLevel::debug)) begin_log("unknown");
+    executor_.log().begin("unknown");
     refuse({400, "bad_request", "a percent sign without two hex digits"}, out);
     return false;
   }
-  if (logs(LogLevel::debug)) begin_log(name_of(request.method) + incoming.target.path);
-  incoming.match = match_route(request.method, incoming.target.path);
-  if (incoming.match.route != nullptr) {
-    exchange_.call = incoming.match.route->call;
-  } else if (find_web_file(incoming.target.path) != nullptr) {
-    exchange_.call = HttpCall::page;
+  // The query is left out. A path can be any bytes; the log is UTF-8.
+  if (logs(LogLevel::debug)) {
+    executor_.log().begin(as_utf8(name_of(request.method) + incoming.target.path));
   }
-  if (!admit(request, exchange_.call, out) || !find_call(incoming, out) ||
-      !is_permitted(incoming, out) || !has_room_for_body(incoming, out)) {
+  find_route(incoming);
+  if (!check_caller(request, out) || !check_method(incoming, out) || !check_rights(incoming, out) ||
+      !has_room_for_body(incoming, out)) {
     return false;
   }
   exchange_.keep_alive = request.keep_alive;
   return true;
 }
 
-// The query is left out.
-void HttpSession::begin_log(std::string_view request) {
-  log_.begin(as_utf8(request), {}, context_.engine.now());
+void HttpSession::find_route(Incoming& incoming) {
+  incoming.match = match_route(incoming.parser.request().method, incoming.target.path);
+  if (incoming.match.route != nullptr) {
+    exchange_.call = incoming.match.route->call;
+  } else if (find_web_file(incoming.target.path) != nullptr) {
+    exchange_.call = HttpCall::page;
+  }
 }
 
-bool HttpSession::find_call(Incoming& incoming, std::string& out) {
+bool HttpSession::check_method(const Incoming& incoming, std::string& out) {
   const HttpMethod method = incoming.parser.request().method;
   if (exchange_.call == HttpCall::none) {
     refuse({404, "not_found", "there is nothing here"}, out);
@@ -182,8 +186,15 @@ bool HttpSession::find_call(Incoming& incoming, std::string& out) {
   return false;
 }
 
-// A body that no call looks at needs none. One that is small is taken whatever others have: leases
-// are renewed by those.
+bool HttpSession::check_rights(const Incoming& incoming, std::string& out) {
+  const Route* const route = incoming.match.route;
+  if (route == nullptr || incoming.parser.request().method == HttpMethod::options) return true;
+  if (executor_.caller().may(route->operation)) return true;
+  reply(executor_.caller().rejection_of(route->operation), out);
+  return false;
+}
+
+// Small bodies are received however full the buffers are, because they renew leases.
 bool HttpSession::has_room_for_body(Incoming& incoming, std::string& out) {
   if (incoming.parser.is_complete()) return true;
   if (incoming.parser.request().method != HttpMethod::post) {
@@ -197,23 +208,13 @@ bool HttpSession::has_room_for_body(Incoming& incoming, std::string& out) {
   return false;
 }
 
-void HttpSession::execute(const Incoming& incoming, std::string& out) {
-  const HttpRequest& request = incoming.parser.request();
-  if (request.method == HttpMethod::options) return answer_options(incoming.match.route, out);
-  if (exchange_.call == HttpCall::page) return answer_page(incoming.target.path, out);
-  // What may have changed since the head.
-  if (is_too_late()) return calls_.refuse_draining(out);
-  if (!renew_permit()) {
-    fate_ = Fate::closes;
-    return;
+// Whether the server serves this caller; otherwise the request has been answered.
+bool HttpSession::check_caller(const HttpRequest& request, std::string& out) {
+  if (is_health_check(exchange_.call)) return true;
+  if (executor_.caller().peer().is_forwarded()) {  // the follower has checked the caller
+    exchange_.allowed_origin = request.origin;
+    return true;
   }
-  if (!is_permitted(incoming, out)) return;
-  call(incoming, out);
-}
-
-// Whether the request may go on; else it is answered.
-bool HttpSession::admit(const HttpRequest& request, HttpCall call, std::string& out) {
-  if (needs_no_proof(call)) return true;
   if (is_foreign_) {
     refuse({403, "protected_mode",
             "only loopback is served; to serve others name a host in --http-addr or set "
@@ -229,37 +230,30 @@ bool HttpSession::admit(const HttpRequest& request, HttpCall call, std::string& 
     refuse(context_.options.http_is_protected() ? protects : checks, out);
     return false;
   }
-  // A browser need not name the origin of what it loads for a page. Ours may be linked to.
-  const bool is_foreign_page = request.has_origin ? !is_allowed_origin(request)
-                                                  : request.is_cross_site && call != HttpCall::page;
+  // A browser need not name the origin of what it loads for a page. Pages may link to ours.
+  const bool is_page = exchange_.call == HttpCall::page;
+  const bool is_foreign_page =
+      request.has_origin ? !is_allowed_origin(request) : request.is_cross_site && !is_page;
   if (is_foreign_page) {
     refuse({403, "foreign_origin", "this origin is not allowed: see --http-allow-origin"}, out);
     return false;
   }
   // The page holds no secret, and is what asks for the token. A browser asks for leave without one.
-  if (call == HttpCall::page || request.method == HttpMethod::options) return true;
-  if (!find_permit(request)) {
+  if (is_page || request.method == HttpMethod::options) return true;
+  if (!authenticate(request)) {
     fail_attempt();
     return false;
   }
-  has_shown_token_ = true;
-  if (is_too_late()) {
-    calls_.refuse_draining(out);
-    return false;
-  }
+  is_authenticated_ = true;
   return true;
 }
 
-bool HttpSession::is_too_late() const {
-  if (needs_no_proof(exchange_.call)) return false;
-  return context_.hands_over() || ApiCalls::is_too_late(context_, exchange_.call);
-}
-
-// While no proof is asked for, being on this machine is one, and so a browser on it must not be led
-// here by another name.
+// Where no auth token is needed, being on this machine is enough, so a browser on it must not be
+// led here by another name.
 bool HttpSession::is_allowed_host(std::string_view host) const {
   const Options& options = context_.options;
-  if (options.demands_proof() || !(peer_.at_loopback || options.http_is_protected())) return true;
+  if (options.demands_proof()) return true;
+  if (!executor_.caller().peer().at_loopback && !options.http_is_protected()) return true;
   if (host.empty() || is_own_name(host)) return true;  // HTTP/1.0, which no browser speaks
   const auto& allowed = options.http_allow_host;
   return std::any_of(allowed.begin(), allowed.end(), [&](const std::string& name) {
@@ -267,7 +261,7 @@ bool HttpSession::is_allowed_host(std::string_view host) const {
   });
 }
 
-// The page's own requests are; so are those of origins that were named.
+// The page's own requests are allowed, and those of origins that the options name.
 bool HttpSession::is_allowed_origin(const HttpRequest& request) {
   const std::string_view scheme = context_.options.tls_cert.empty() ? "http://" : "https://";
   if (boost::beast::iequals(request.origin, std::string(scheme) + request.host)) return true;
@@ -279,57 +273,79 @@ bool HttpSession::is_allowed_origin(const HttpRequest& request) {
   return false;
 }
 
-void HttpSession::on_certificate(const CertificateNames& certificate) {
-  by_certificate_ = context_.access.find(certificate, wall_time());
-  if (by_certificate_ == nullptr) return;
-  set_permit(by_certificate_);
-  has_shown_token_ = true;
-}
-
-// By the auth token, where one is shown or needed; else by its certificate. False: it is not let
-// in.
-bool HttpSession::find_permit(const HttpRequest& request) {
+// By the auth token if the request shows one or needs one, otherwise by the certificate.
+bool HttpSession::authenticate(const HttpRequest& request) {
   const Access& access = context_.access;
   const std::string_view authorization = request.authorization;
-  const bool by_certificate = authorization.empty() && by_certificate_ != nullptr;
+  const bool by_certificate = authorization.empty() && certificate_permit_ != nullptr;
   if (!by_certificate && !access.asks_for_token()) {
-    set_permit(access.permit_for(peer_, request.is_forwarded));
+    executor_.caller().set_permit(
+        access.permit_for(executor_.caller().peer(), request.is_forwarded));
     return true;
   }
   const bool is_bearer = boost::beast::iequals(authorization.substr(0, kBearer.size()), kBearer);
   const std::string_view shown = is_bearer ? authorization.substr(kBearer.size()) : "";
-  has_shown_wrong_one_ = !shown.empty();
-  const PermitPtr found = by_certificate ? access.current(by_certificate_, wall_time())
+  has_shown_wrong_token_ = !shown.empty();
+  const PermitPtr found = by_certificate ? access.current(certificate_permit_, wall_time())
                                          : access.find(shown, wall_time());
-  if (found != nullptr) set_permit(found);
+  if (found != nullptr) executor_.caller().set_permit(found);
   return found != nullptr;
 }
 
-// Whether it may make the call at all; else it is answered.
-bool HttpSession::is_permitted(const Incoming& incoming, std::string& out) {
-  const Route* const route = incoming.match.route;
-  const bool is_preflight = incoming.parser.request().method == HttpMethod::options;
-  return route == nullptr || is_preflight || !calls_.refuse_unpermitted(*route, out);
-}
-
-// It hears of it after a pause. What it sends behind that stays unread, or is dropped if the answer
-// is its last.
+// The client learns of it after a pause. What it sends in between stays unread, or is dropped if
+// the reply is the last.
 void HttpSession::fail_attempt() {
   context_.stats.http_auth_failures.add();
   if (++failed_attempts_ == kFailedAttemptsMax) exchange_.keep_alive = false;
-  if (!exchange_.keep_alive) fate_ = Fate::refused;
+  if (!exchange_.keep_alive) close_state_ = CloseState::rejected;
   pause_ = Pause::failed_attempt;
-  state_ = State::paused;
 }
 
-void HttpSession::end_pause(std::string& out) {
-  if (state_ != State::paused) return;
-  pause_ = Pause::none;
-  state_ = State::listening;
-  const char* const why = has_shown_wrong_one_
-                              ? "the auth token is not one of this server's, or has expired"
-                              : "the auth token is needed: Authorization: Bearer <auth token>";
-  refuse({401, "unauthorized", why}, out, "WWW-Authenticate: Bearer\r\n");
+// Executing.
+
+void HttpSession::execute(const Incoming& incoming, bool was_complete, std::string& out) {
+  const HttpRequest& request = incoming.parser.request();
+  if (request.method == HttpMethod::options) return answer_options(incoming.match.route, out);
+  if (exchange_.call == HttpCall::page) return answer_file(incoming.target.path, kPageFields, out);
+  if (!renew_permit()) return close();
+  // The server may have begun to stop, and rights may have changed, while the body arrived.
+  if (!was_complete && !check_rights(incoming, out)) return;
+  if (exchange_.call == HttpCall::openapi) return answer_file(incoming.target.path, {}, out);
+  call(incoming, out);
+}
+
+void HttpSession::call(const Incoming& incoming, std::string& out) {
+  const HttpRequest& request = incoming.parser.request();
+  const bool posts = request.method == HttpMethod::post;
+  RequestParams query = RequestParams::of_query(incoming.target.query);
+  // A call whose parameters are in the body takes none from the query.
+  if (posts && query.error()) return refuse(query.error(), out);
+  const HttpError error =
+      codec_.read(exchange_.call, incoming.match.rest,
+                  posts ? RequestParams::of_json(request.body) : std::move(query));
+  if (error) return refuse(error, out);
+  if (is_stream(exchange_.call) && !exchange_.with_body) {
+    if (const auto denied = executor_.caller().check_names(codec_.call()))
+      return reply(*denied, out);
+    return write_body(200, "", out, {}, kStreamType);
+  }
+  if (executor_.is_for_leader(codec_.call())) {
+    if (const auto denied = executor_.caller().check_names(codec_.call()))
+      return reply(*denied, out);
+    if (passes_on(request)) return;
+  }
+  reply(executor_.execute(codec_.call()), out);
+}
+
+// Whether a proxy passes the request on to the leader, as a message of its own: with what is needed
+// to execute it and to write the reply, and without the fields that concern this connection.
+bool HttpSession::passes_on(const HttpRequest& request) {
+  successor_ = context_.gate.proxy(
+      context_, *this,
+      {.http = write_request(request, exchange_.allowed_origin),
+       .is_loopback = executor_.caller().peer().is_loopback && !request.is_forwarded});
+  is_passed_on_ = successor_ != nullptr;
+  return is_passed_on_;
 }
 
 void HttpSession::answer_options(const Route* route, std::string& out) {
@@ -341,98 +357,43 @@ void HttpSession::answer_options(const Route* route, std::string& out) {
     fields += "Access-Control-Allow-Headers: Authorization, Content-Type\r\n";
     fields += "Access-Control-Max-Age: 600\r\n";
   }
-  answer_with(204, "", out, fields, "");
+  write_body(204, "", out, fields, "");
 }
 
-void HttpSession::call(const Incoming& incoming, std::string& out) {
-  const HttpRequest& request = incoming.parser.request();
-  const bool posts = request.method == HttpMethod::post;
-  RequestParams query = RequestParams::of_query(incoming.target.query);
-  // What takes its members from the body takes none from the query.
-  if (posts && calls_.refuse_params(query, out)) return;
-  RequestParams params = posts ? RequestParams::of_json(request.body) : std::move(query);
-  calls_.execute(exchange_.call, incoming.match.rest, params, out);
-}
-
-// Streams. The head is sent at once: it says that whatever happens from now on will be told.
-
-bool HttpSession::may_stream(std::string& out) {
-  if (exchange_.with_body) return true;
-  answer_with(200, "", out, {}, kStreamType);
-  return false;
-}
-
-void HttpSession::begin_stream(std::string& out) {
-  exchange_.keep_alive = false;
-  const std::string fields = usual_fields(kNotKept);
-  write_stream_head(out, head(200, kStreamType, fields));
-  fate_ = Fate::open;  // it closes when the client does, or when the server stops
-  state_ = State::streaming;
-}
-
-void HttpSession::push(std::string_view event, std::string_view json, std::string& out) {
-  write_stream_event(out, !exchange_.http_1_0, event, json);
-}
-
-void HttpSession::ping(std::string& out) {
-  if (state_ == State::streaming) write_stream_ping(out, !exchange_.http_1_0);
-}
-
-// Reports.
-
-// With its length, if it is all there.
-void HttpSession::report(const ReportPiece& piece, std::string& out) {
-  if (!calls_.is_reporting()) return;
-  const bool ends = piece.rest == nullptr;
-  if (state_ == State::listening && (ends || piece.was_refused)) {
-    calls_.end_report();
-    if (piece.was_refused) return calls_.refuse_report(out);
-    return answer_with(200, piece.text + std::string(report_end()), out, {}, report_type());
-  }
-  if (state_ == State::listening) begin_report(out);
-  if (state_ != State::in_mid_report) return;
-  write_stream_piece(out, !exchange_.http_1_0, piece.text);
-  if (!ends) return;
-  write_stream_piece(out, !exchange_.http_1_0, report_end());
-  calls_.end_report();
-  write_stream_end(out, !exchange_.http_1_0);
-  state_ = State::listening;
-  if (context_.draining) fate_ = Fate::closes;
-}
-
-// To HEAD the head is all.
-void HttpSession::begin_report(std::string& out) {
-  if (exchange_.http_1_0) exchange_.keep_alive = false;
-  const std::string fields = reply_fields(200);
-  write_stream_head(out, head(200, report_type(), fields));
-  if (exchange_.with_body) {
-    state_ = State::in_mid_report;
-  } else {
-    calls_.end_report();
-  }
-}
-
-std::string_view HttpSession::report_type() const {
-  return exchange_.call == HttpCall::metrics ? kMetricsType : kJsonType;
-}
-
-// The text of metrics has its own.
-std::string_view HttpSession::report_end() const {
-  return exchange_.call == HttpCall::metrics ? "" : "\n";
-}
-
-void HttpSession::answer_page(std::string_view path, std::string& out) {
+void HttpSession::answer_file(std::string_view path, std::string_view fields, std::string& out) {
   const WebFile* file = find_web_file(path);
-  answer_with(200, file->content, out, kPageFields, file->type);
+  write_body(200, file->content, out, fields, file->type);
 }
 
 // Replies.
 
+void HttpSession::reply(const Reply& reply, std::string& out) {
+  if (lockd::is_blocked(reply)) return;
+  if (std::holds_alternative<StreamBegun>(reply)) return begin_stream(out);
+  if (const auto* part = std::get_if<ReportPart>(&reply)) {
+    return write_report_piece(*part->piece, out);
+  }
+  write(codec_.write(reply, {context_.engine.now(), context_.unix_ms()}), out);
+}
+
+void HttpSession::write(const JsonReply& reply, std::string& out) {
+  executor_.log().note_outcome(reply.error);
+  write_body(reply.status, reply.body + (reply.body.ends_with('\n') ? "" : "\n"), out, reply.fields,
+             kJsonType);
+}
+
+void HttpSession::write_body(int status, std::string_view body, std::string& out,
+                             std::string_view fields, std::string_view type) {
+  const std::string all = reply_fields(status) + std::string(fields);
+  write_reply(out, head(status, type, all), body, exchange_.with_body);
+}
+
 ReplyHead HttpSession::head(int status, std::string_view type, std::string_view fields) {
-  if (context_.draining) exchange_.keep_alive = false;  // also when that began after the request
-  if (!exchange_.keep_alive) fate_ = Fate::closes;
+  if (context_.draining) exchange_.keep_alive = false;  // even if it began after the request
+  // The connection of a forwarded request ends with its only reply.
+  if (!exchange_.keep_alive || executor_.caller().peer().is_forwarded()) close();
   context_.stats.count_http(exchange_.call, status);
-  log_end("ok");
+  executor_.log().end("ok");
   return {.status = status,
           .content_type = type,
           .fields = fields,
@@ -440,7 +401,7 @@ ReplyHead HttpSession::head(int status, std::string_view type, std::string_view 
           .http_1_0 = exchange_.http_1_0};
 }
 
-std::string HttpSession::usual_fields(std::string_view cache_control) const {
+std::string HttpSession::common_fields(std::string_view cache_control) const {
   std::string fields = "Date: " + context_.date + "\r\nCache-Control: ";
   fields += cache_control;
   fields += "\r\n";
@@ -452,73 +413,133 @@ std::string HttpSession::usual_fields(std::string_view cache_control) const {
 
 std::string HttpSession::reply_fields(int status) const {
   const bool is_file = exchange_.call == HttpCall::page || exchange_.call == HttpCall::openapi;
-  return usual_fields(is_file && status == 200 ? kAskedForAgain : kNotKept) +
+  return common_fields(is_file && status == 200 ? kRevalidate : kNoStore) +
          "X-Content-Type-Options: nosniff\r\n";
 }
 
-void HttpSession::answer(int status, std::string_view json, std::string& out,
-                         std::string_view fields) {
-  std::string body(json);
-  if (!body.ends_with('\n')) body += '\n';
-  answer_with(status, body, out, fields, kJsonType);
+// The head is sent at once: it says that every later event will be sent.
+void HttpSession::begin_stream(std::string& out) {
+  exchange_.keep_alive = false;
+  const std::string fields = common_fields(kNoStore);
+  write_stream_head(out, head(200, kStreamType, fields));
+  close_state_ = CloseState::open;  // until the client leaves, or the server stops
 }
 
-void HttpSession::answer_with(int status, std::string_view body, std::string& out,
-                              std::string_view fields, std::string_view type) {
-  const std::string all = reply_fields(status) + std::string(fields);
-  write_reply(out, head(status, type, all), body, exchange_.with_body);
+void HttpSession::end_stream(std::string& out) {
+  executor_.end_stream();
+  write_stream_end(out, is_chunked());
+  close();
 }
 
-void HttpSession::refuse(const HttpError& error, std::string& out, std::string_view fields) {
-  calls_.refuse(error, out, fields);
+// A report that is complete with its first piece has a length.
+void HttpSession::write_report_piece(const ReportPiece& piece, std::string& out) {
+  const bool is_text = exchange_.call == HttpCall::metrics;
+  const std::string_view last = is_text ? "" : "\n";  // a JSON document ends with a line feed
+  const bool ends = piece.rest == nullptr;
+  if (ends && !is_in_report_) {
+    return write_body(200, piece.text + std::string(last), out, {},
+                      is_text ? kMetricsType : kJsonType);
+  }
+  if (!is_in_report_) begin_report(out);
+  if (!is_in_report_) return;
+  write_stream_piece(out, is_chunked(), piece.text);
+  if (!ends) return;
+  write_stream_piece(out, is_chunked(), last);
+  write_stream_end(out, is_chunked());
+  is_in_report_ = false;
+  if (context_.draining) close();
 }
 
-// The stream goes on: what it asked of the leader is the third line.
-void HttpSession::prepare_here(std::string_view request) {
-  if (!calls_.stream_here(request)) on_closed_by_leader();
+// The reply to HEAD is the head alone.
+void HttpSession::begin_report(std::string& out) {
+  if (exchange_.http_1_0) exchange_.keep_alive = false;
+  const std::string fields = reply_fields(200);
+  const bool is_text = exchange_.call == HttpCall::metrics;
+  write_stream_head(out, head(200, is_text ? kMetricsType : kJsonType, fields));
+  is_in_report_ = exchange_.with_body;
+  if (!is_in_report_) executor_.end_report();
 }
 
-// As it does when the peer of a stream is gone: there is no good end to say.
-void HttpSession::on_closed_by_leader() {
-  ServerSession::on_closed_by_leader();
-  calls_.on_closed_by_leader();
-  if (state_ == State::streaming) state_ = State::listening;
+// Events.
+
+bool HttpSession::on_event(const SessionEvent& event, std::string& out) {
+  std::visit(Overloaded{
+                 [&](const WaitDone& e) { reply(executor_.on_wait_done(e.result), out); },
+                 [&](const ReportArrived& e) { reply(executor_.on_report(e.piece), out); },
+                 [&](const SignalPublished& e) { reply(executor_.on_published(e.delivered), out); },
+                 [&](const ClientDisconnected&) { reply(executor_.on_disconnected(), out); },
+                 [&](const SignalReceived& e) { push("sig", signal_json(e.signal), out); },
+                 [&](const KeyEventSeen& e) {
+                   if (e.missed > 0) push("missed", missed_json(e.missed), out);
+                   push(e.event.event, e.event.data, out);
+                 },
+                 [&](const KeepAliveDue&) {
+                   if (executor_.is_streaming()) write_stream_ping(out, is_chunked());
+                 },
+                 [&](const CertificateShown& e) { use_certificate(e.names); },
+                 [&](const ClientRejected&) {
+                   is_foreign_ = true;
+                   is_authenticated_ = false;
+                 },
+                 [&](const PauseOver&) { refuse_attempt(out); },
+                 [&](const ClientTimedOut& e) { time_out(e.in_request, out); },
+                 [&](const ProxyEnded& e) { end_proxy(e.error, out); },
+                 [&](const DrainBegun&) { drain(out); },
+                 [](const auto&) {},
+             },
+             event);
+  return true;
 }
 
-// Ends.
+void HttpSession::push(std::string_view event, std::string_view json, std::string& out) {
+  if (executor_.is_streaming()) write_stream_event(out, is_chunked(), event, json);
+}
 
-void HttpSession::time_out(bool half, std::string& out) {
-  if (half) {
+void HttpSession::use_certificate(const CertificateNames& names) {
+  certificate_permit_ = context_.access.find(names, wall_time());
+  if (certificate_permit_ == nullptr) return;
+  executor_.caller().set_permit(certificate_permit_);
+  is_authenticated_ = true;
+}
+
+void HttpSession::refuse_attempt(std::string& out) {
+  if (pause_ == Pause::none) return;
+  pause_ = Pause::none;
+  const char* const why = has_shown_wrong_token_
+                              ? "the auth token is not one of this server's, or has expired"
+                              : "the auth token is needed: Authorization: Bearer <auth token>";
+  refuse({401, "unauthorized", why}, out, "WWW-Authenticate: Bearer\r\n");
+}
+
+void HttpSession::end_proxy(const HttpError& error, std::string& out) {
+  is_passed_on_ = false;
+  if (error) {
+    const LeaderAddress leader = context_.leader();
+    return refuse(error, out, advice_for(error, error.code == "not_leader" ? &leader : nullptr));
+  }
+  if (!exchange_.keep_alive || context_.draining) close();
+  executor_.log().end("passed on");
+}
+
+void HttpSession::time_out(bool in_request, std::string& out) {
+  if (in_request) {
     exchange_ = {};
     refuse({408, "request_timeout", "the request was not whole in time"}, out);
   }
-  fate_ = Fate::closes;
+  close();
 }
 
-// One that says nothing is closed at once: whoever has something to renew or release comes again.
+// An idle connection is closed at once: a client that has something to renew or release opens
+// another.
 void HttpSession::drain(std::string& out) {
-  calls_.drain();
-  switch (state_) {
-    case State::in_mid_report:
-    case State::paused: return;
-    case State::streaming:
-      calls_.end_stream();
-      write_stream_end(out, !exchange_.http_1_0);
-      state_ = State::listening;
-      fate_ = Fate::closes;
-      return;
-    case State::listening:
-      if (incoming_ == nullptr && !calls_.is_busy()) fate_ = Fate::closes;
-      return;
-  }
+  executor_.cancel_wait();
+  if (executor_.is_streaming()) return end_stream(out);
+  if (!is_blocked() && incoming_ == nullptr) close();
 }
 
-bool HttpSession::end(bool, int*) {
+bool HttpSession::on_end(bool keep_holds, int* budget) {
   incoming_.reset();
-  if (calls_.listens()) context_.hub.drop(subscriber());
-  calls_.end();
-  log_end("gone");
-  return true;
+  return ServerSession::on_end(keep_holds, budget);
 }
 
 }  // namespace lockd

@@ -1,480 +1,203 @@
 #include "server/session/line_session.h"
 
 #include <algorithm>
-#include <array>
-#include <chrono>
-#include <cinttypes>
-#include <cstdio>
 #include <memory>
 #include <utility>
 
+#include "base/overloaded.h"
 #include "protocol/line/line_reply.h"
-#include "server/forward/peer_session.h"
-#include "server/session/session_host.h"
+#include "service/line_codec.h"
 
 namespace lockd {
 namespace {
 
-// How much of what is pushed waits for the end of a report.
+// Pushes that wait for the end of a report's line, in bytes.
 constexpr std::size_t kHeldPushesMax = 1024 * 1024;
-// The longest answer to a call.
-constexpr std::size_t kCallAnswerMax = 1024 * 1024;
-
-std::string_view trim_blanks(std::string_view text) {
-  const std::size_t begin = std::min(text.find_first_not_of(" \t"), text.size());
-  const std::size_t end = text.find_last_not_of(" \t") + 1;
-  return text.substr(begin, end - std::min(begin, end));
-}
-
-std::string secret_word(std::uint64_t secret) {
-  std::array<char, 24> word;
-  const int size = std::snprintf(word.data(), word.size(), "as=%016" PRIx64, secret);
-  return {word.data(), static_cast<std::size_t>(size)};
-}
+// The longest reply to an `api` call, in bytes.
+constexpr std::size_t kApiReplyMax = 1024 * 1024;
 
 HttpMethod method_of(std::string_view name) {
   if (name == "GET") return HttpMethod::get;
   return name == "POST" ? HttpMethod::post : HttpMethod::other;
 }
 
-Right right_for(Command command) {
-  switch (command) {
-    case Command::acquire:
-    case Command::release:
-    case Command::renew:
-    case Command::enqueue:
-    case Command::await_turn: return Right::lock;
-    case Command::listen:
-    case Command::unlisten:
-    case Command::signal: return Right::signal;
-    case Command::stats: return Right::read;
-    case Command::auth:
-    case Command::ping:
-    case Command::barrier:
-    case Command::client:
-    case Command::peer:
-    case Command::api: return Right::none;  // the call needs its own
-  }
-  return Right::admin;
+HttpError read_api(JsonCodec& codec, const LineRequest& request, const RouteMatch& match) {
+  const std::string_view json = request.text.empty() ? "{}" : request.text;
+  return codec.read(match.route->call, match.rest, RequestParams::of_json(json));
 }
 
-// Commands that may leave a hold, a queue place or a subscription with the connection.
-bool takes_or_waits(Command command) {
-  switch (command) {
-    case Command::acquire:
-    case Command::enqueue:
-    case Command::await_turn:
-    case Command::listen: return true;
-    default: return false;
-  }
-}
-
-// Its rights were looked at where it is connected.
-PermitPtr permit_of(const ForwardedClient& client) {
-  return std::make_shared<const Permit>(Permit{.name = client.token_name, .rights = Rights::all()});
-}
-
-KeyItem item_of(const LineRequest& request) {
-  return {request.key, request.kind, request.mode, request.limit, request.permits};
-}
-
-// Precondition: the request has a lock token.
-HoldId hold_of(const LineRequest& request) {
-  return {.keys = KeyItem(request.key, request.kind),
-          .holder = {nullptr, request.token->secret},
-          .fence = request.token->fence};
+bool is_denied(const Reply& reply) {
+  const auto* rejected = std::get_if<Rejected>(&reply);
+  return rejected != nullptr && rejected->reason == Rejected::Reason::denied;
 }
 
 }  // namespace
 
 LineSession::LineSession(SessionContext& context, SessionId id, Peer peer)
     : ServerSession(context, id, std::move(peer)),
-      phase_(context.access.asks_for_token() ? Phase::before_auth : Phase::open) {}
+      phase_(is_authenticated_ ? Phase::open : Phase::before_auth) {}
 
-LineSession::LineSession(SessionContext& context, SessionId id, Peer peer,
-                         const ForwardedClient& client)
-    : ServerSession(context, id, std::move(peer)), phase_(Phase::open) {
-  set_permit(permit_of(client));
-  if (client.session != 0) context_.batch.resume(session_);
+void LineSession::enter(Phase phase) {
+  phase_ = phase;
+  is_authenticated_ = phase != Phase::before_auth;
 }
 
-void LineSession::rename(const ForwardedClient& client) {
-  if (permit()->name != client.token_name) set_permit(permit_of(client));
-  context_.clients.authenticate(id(), client.token_name);
-  if (client.names_itself) {
-    name_session({.name = client.name, .peer = client.peer, .note = client.note});
-  }
-}
+// Requests.
 
-void LineSession::on_certificate(const CertificateNames& certificate) {
-  const PermitPtr permit = context_.access.find(certificate, wall_time());
-  if (permit == nullptr) return;
-  set_permit(permit);
-  phase_ = Phase::auth_optional;
-}
-
-std::size_t LineSession::take_in(std::string_view unread, std::string& out) {
+std::size_t LineSession::on_bytes(std::string_view unread, std::string& out) {
   std::size_t taken = 0;
-  is_inside_request_ = false;
-  while (may_take_more(taken)) {
+  request_under_way_ = 0;
+  while (can_take_more(taken)) {
     const LineFramer::Framed framed = framer_.next(unread.substr(taken));
     if (framed.status == LineFramer::Status::incomplete) {
-      is_inside_request_ = taken < unread.size();
+      if (taken < unread.size()) request_under_way_ = requests_ + 1;
       break;
     }
     if (framed.status == LineFramer::Status::line_too_long) {
-      refuse(Violation::line_too_long, out);
+      break_rule(Violation::line_too_long, out);
       break;
     }
-    taken += framed.size;
-    ++requests_;
-    context_.stats.line_requests.add();
     if (!renew_permit()) {
-      fate_ = Fate::closes;
+      close();
       break;
     }
     const ParsedRequest parsed = parse_request(framed.lines, phase_);
-    const bool is_permitted = parsed && may(parsed.request);
-    // What the connection has from now on belongs to its principal, which `auth` must not replace.
-    if (is_permitted && takes_or_waits(parsed.request.command)) phase_ = Phase::open;
-    const std::size_t said = out.size();
-    if (logs(LogLevel::debug)) begin_log(framed.lines.command, parsed);
-    if (is_too_late(parsed)) {
-      refuse_draining(parsed, out);
-    } else if (!parsed) {
-      refuse(parsed.violation, out);
-    } else if (!is_permitted) {
-      write_status(out, kStatusErrorDenied);
-    } else if (is_for_leader(parsed.request.command)) {
-      ask_leader(framed.lines, parsed.request);
-    } else {
-      begin_to_lead(out);
-      execute(parsed.request, out);
-    }
-    if (!blocked()) log_reply(std::string_view(out).substr(said));
+    if (parsed && passes_on(parsed.request)) break;
+    taken += framed.size;
+    ++requests_;
+    context_.stats.line_requests.add();
+    execute(framed.lines, parsed, out);
   }
   return taken;
 }
 
-bool LineSession::may(const LineRequest& request) const {
-  const Permit& permit = *this->permit();
-  const Right right = right_for(request.command);
-  if (!permit.may(right)) return false;
-  if (!permit.is_confined()) return true;
-  switch (right) {
-    case Right::lock: return permit.may_touch(request.key);
-    case Right::signal:
-      return request.command == Command::signal ? permit.may_touch(request.key)
-                                                : permit.may_listen(request.key);
-    default: return true;
+// Whether another session takes the place of this one: a proxy, which carries the client's bytes to
+// the leader, or the leader's end of a link. It finds the request unread.
+bool LineSession::passes_on(const LineRequest& request) {
+  if (request.command == Command::peer) {
+    successor_ = context_.gate.accept_link(context_, *this);
+  } else if (context_.gate.follows() && phase_ != Phase::before_auth && !context_.hands_over() &&
+             is_for_leader(request)) {
+    successor_ = context_.gate.proxy(context_, *this,
+                                     {.is_loopback = executor_.caller().peer().is_loopback});
   }
+  return successor_ != nullptr;
 }
 
-// Of a request that is none nothing is shown: the auth token may be in it.
-void LineSession::begin_log(std::string_view command, const ParsedRequest& parsed) {
-  log_.begin(parsed ? command : "unknown", parsed.request.key, context_.engine.now());
-  if (parsed.request.token.has_value()) log_.about(parsed.request.token->fence);
+bool LineSession::is_for_leader(const LineRequest& request) {
+  if (request.command == Command::auth) return false;
+  if (request.command != Command::api) {
+    return with_call(request, context_.options,
+                     [this](const auto& call) { return executor_.is_for_leader(call); });
+  }
+  Target target;
+  RouteMatch match;
+  JsonCodec codec(context_.options, context_.clients);
+  return !find_route(request, &target, &match) && !read_api(codec, request, match) &&
+         executor_.is_for_leader(codec.call());
 }
 
-// The outcome is the first word of what the client is told.
-void LineSession::log_reply(std::string_view reply) {
-  log_end(reply.empty() ? "closed" : reply.substr(0, reply.find_first_of(" \n")));
+void LineSession::execute(const RequestLines& lines, const ParsedRequest& parsed,
+                          std::string& out) {
+  command_ = parsed.request.command;
+  // The text of a broken request may contain an auth token, so the log does not show it.
+  executor_.log().begin(parsed ? lines.command : "unknown");
+  const std::size_t before = out.size();
+  if (context_.hands_over()) {
+    hand_over(parsed, out);
+  } else if (!parsed) {
+    break_rule(parsed.violation, out);
+  } else {
+    execute(parsed.request, out);
+  }
+  if (executor_.log().is_under_way() && !is_blocked())
+    log_reply(std::string_view(out).substr(before));
+}
+
+// The outcome is the first word of the reply.
+void LineSession::log_reply(std::string_view line) {
+  executor_.log().end(line.empty() ? "closed" : line.substr(0, line.find_first_of(" \n")));
 }
 
 void LineSession::execute(const LineRequest& request, std::string& out) {
-  switch (request.command) {
-    case Command::acquire: return acquire(request, out);
-    case Command::enqueue: return enqueue(request, out);
-    case Command::await_turn: return await_turn(request, out);
-    case Command::release: return release(request, out);
-    case Command::renew: return renew(request, out);
-    case Command::client: return name_client(request, out);
-    case Command::auth: return authenticate(request, out);
-    case Command::stats:
-      blocked_on_ = BlockedOn::report;
-      return context_.host.ask(id(), {.what = ReportRequest::What::stats});
-    case Command::ping: return write_status(out, kStatusOk);
-    case Command::barrier: return barrier(out);
-    case Command::listen: return listen(request, out);
-    case Command::unlisten: return unlisten(request, out);
-    case Command::signal: return publish(request, out);
-    case Command::api: return call(request, out);
-    case Command::peer: return begin_link(request, out);
-  }
-}
-
-// In whole seconds, as it is told: nobody may believe in more than there is.
-Duration LineSession::lease(const LineRequest& request) const {
-  if (request.ttl.has_value()) return *request.ttl;
-  return std::chrono::ceil<std::chrono::seconds>(context_.options.default_lease_ttl);
-}
-
-// By a secret of its own the client may ask again.
-Holder LineSession::holder_of(const LineRequest& request) {
-  if (request.secret.has_value()) return Holder(&session_, *request.secret).chosen();
-  return {&session_, context_.secrets.next()};
-}
-
-void LineSession::acquire(const LineRequest& request, std::string& out) {
-  reply_or_wait(request,
-                context_.batch.acquire({.keys = item_of(request),
-                                        .holder = holder_of(request),
-                                        .ttl = lease(request),
-                                        .wait = request.wait},
-                                       &context_.host.listener(), session_.id),
-                out);
-}
-
-void LineSession::enqueue(const LineRequest& request, std::string& out) {
-  reply(request.command,
-        context_.batch.enqueue(
-            {.keys = item_of(request), .holder = holder_of(request), .ttl = lease(request)}),
-        out);
-}
-
-void LineSession::await_turn(const LineRequest& request, std::string& out) {
-  reply_or_wait(request,
-                context_.batch.await_turn(session_, request.kind, request.key, request.wait,
-                                          &context_.host.listener(), session_.id),
-                out);
-}
-
-void LineSession::release(const LineRequest& request, std::string& out) {
-  if (!request.token.has_value()) return write_status(out, kStatusError);
-  say(request.command, context_.batch.release(hold_of(request)).outcome, out);
-}
-
-void LineSession::renew(const LineRequest& request, std::string& out) {
-  if (!request.token.has_value()) return write_status(out, kStatusError);
-  const Answer answer = context_.batch.renew(hold_of(request), request.ttl);
-  // What was granted is what remains: no time has passed.
-  if (answer.outcome == Outcome::ok) return write_remaining(out, answer.grant.ttl);
-  say(request.command, answer.outcome, out);
-}
-
-void LineSession::reply_or_wait(const LineRequest& request, const Answer& answer,
-                                std::string& out) {
-  if (answer.outcome != Outcome::queued) return reply(request.command, answer, out);
-  blocked_on_ = BlockedOn::wait;
+  if (request.command == Command::auth) return authenticate(request, out);
+  if (request.command == Command::api) return call_api(request, out);
+  if (request.command == Command::peer) return break_rule(Violation::unknown_command, out);
+  const Operation operation = operation_of(request.command);
+  if (!executor_.caller().may(operation))
+    return reply(executor_.caller().rejection_of(operation), out);
   lost_in_wait_ = 0;
-  waiting_command_ = request.command;
-  wait_ = {answer.wait, request.kind, std::string(request.key)};
+  const Reply result = with_call(request, context_.options,
+                                 [this](const auto& call) { return executor_.execute_one(call); });
+  // What the connection has from now on belongs to its principal, which `auth` must not replace.
+  const bool may_authenticate = phase_ != Phase::open;
+  if (may_authenticate && rule_of(operation).takes && !is_denied(result)) enter(Phase::open);
+  reply(result, out);
 }
 
-void LineSession::reply(Command command, const Answer& answer, std::string& out) {
-  if (answer.outcome == Outcome::ok) {
-    log_.about(answer.grant.fence);
-    return write_grant(out, command, {answer.grant.fence, answer.grant.secret}, answer.grant.ttl);
-  }
-  say(command, answer.outcome, out);
-}
-
-void LineSession::say(Command command, Outcome outcome, std::string& out) {
-  if (outcome == Outcome::not_leader) {
-    return write_status(out, "error_not_leader " + context_.leader_address());
-  }
-  const bool takes = command == Command::acquire || command == Command::enqueue;
-  const bool failed = context_.engine.journal_state() == Journal::State::failed;
-  if (outcome == Outcome::storage && failed && !takes) {
-    // Whether the hold is in force will be seen when the server is back, so that neither `ok` nor
-    // `error` is true: the client learns that it does not know. From a journal that is full it
-    // learns that nothing has changed.
-    fate_ = Fate::closes;
-    return;
-  }
-  write_status(out, status_of(command, outcome, context_.options.detailed_errors));
-}
-
-// One machine always leads itself. In a cluster the reply leaves when the journal has taken
-// something that was appended after the request had come.
-void LineSession::barrier(std::string& out) {
-  if (context_.engine.journal_state() == Journal::State::following) {
-    return say(Command::barrier, Outcome::not_leader, out);
-  }
-  if (context_.cluster != nullptr) context_.batch.barrier();
+void LineSession::authenticate(const LineRequest& request, std::string& out) {
+  const PermitPtr permit = context_.access.find(request.text, wall_time());
+  if (permit == nullptr) return fail_attempt(out);
+  executor_.caller().set_permit(permit);
+  enter(Phase::open);
   write_status(out, kStatusOk);
 }
 
-// What the leader is asked.
-
-// The rest is answered where it is asked; of the API, each call knows.
-bool LineSession::is_for_leader(Command command) const {
-  switch (command) {
-    case Command::acquire:
-    case Command::release:
-    case Command::renew:
-    case Command::enqueue:
-    case Command::await_turn:
-    case Command::barrier:
-    case Command::listen:
-    case Command::unlisten:
-    case Command::signal: return asks_leader();
-    default: return false;
+// The server of a cluster stops: the next leader keeps the holds, so the session executes only what
+// gives something back.
+void LineSession::hand_over(const ParsedRequest& parsed, std::string& out) {
+  if (parsed && parsed.request.command == Command::release &&
+      executor_.caller().permit()->may(Right::lock)) {
+    with_call(parsed.request, context_.options,
+              [this](const auto& call) { return executor_.execute_one(call); });
   }
+  close();
+  write_status(out, kStatusErrorDraining);
 }
 
-// A grant whose answer is lost with its leader can be asked for again by its secret: one that has
-// none gets one. A line that has no room for it goes without.
-void LineSession::ask_leader(const RequestLines& lines, const LineRequest& request) {
-  LeaderRequest question{.command = request.command,
-                         .head = std::string(lines.command) + '\n' + std::string(lines.key) + '\n',
-                         .argument = std::string(lines.argument),
-                         .key = std::string(request.key),
-                         .kind = request.kind,
-                         .wait = request.wait,
-                         .may_repeat = request.command != Command::signal};
-  std::string& argument = question.argument;
-  const bool listens = request.command == Command::listen || request.command == Command::unlisten;
-  if (listens) argument = request.text;  // as the leader reads it: so the same is said alike
-  const bool takes = request.command == Command::acquire || request.command == Command::enqueue;
-  if (takes || request.command == Command::await_turn) {
-    const std::string_view words = trim_blanks(argument);
-    question.waits = request.command != Command::enqueue;
-    const std::size_t wait_end = question.waits ? words.find_first_of(" \t") : 0;
-    argument = trim_blanks(words.substr(std::min(wait_end, words.size())));
-  }
-  if (takes && !request.secret.has_value()) {
-    const std::string own = secret_word(context_.secrets.next());
-    if (lines.argument.size() + own.size() < kLineSizeMax) argument += ' ' + own;
-  }
-  blocked_on_ = BlockedOn::leader;
-  leader().ask(std::move(question), context_.engine.now());
-}
-
-void LineSession::on_leader_answer(const LeaderRequest& request, std::string_view line,
-                                   std::string& out) {
-  if (request.call != HttpCall::none) return calls_->on_leader_answer(request, line, out);
-  blocked_on_ = BlockedOn::nothing;
-  write_status(out, line);
-  log_reply(line);
-}
-
-void LineSession::on_leader_push(std::string_view line, std::string& out) {
-  if (calls_ != nullptr && !calls_->may_hear(line)) return;
-  write_status(push_to(out), line);
-}
-
-void LineSession::on_no_leader(const LeaderRequest& request, std::string& out) {
-  if (request.call != HttpCall::none) return calls_->on_no_leader(out);
-  blocked_on_ = BlockedOn::nothing;
-  say(request.command, Outcome::not_leader, out);
-  log_end("error_not_leader");
-}
-
-void LineSession::on_no_answer(const LeaderRequest& request, std::string& out) {
-  if (request.call != HttpCall::none) return calls_->on_no_answer(out);
-  blocked_on_ = BlockedOn::nothing;
+// Before authentication every broken rule is a failed attempt.
+void LineSession::break_rule(Violation violation, std::string& out) {
+  if (phase_ == Phase::before_auth) return fail_attempt(out);
+  note(violation);
   write_status(out, kStatusError);
-  log_end(kStatusError);
+  if (context_.options.close_on_violation || !leaves_framing_intact(violation)) close();
 }
 
-void LineSession::execute_here(const LeaderRequest& question, std::string_view request,
-                               std::string& out) {
-  if (question.call != HttpCall::none) return calls_->execute_here(question, request, out);
-  blocked_on_ = BlockedOn::nothing;
-  LineFramer framer;
-  const ParsedRequest parsed = parse_request(framer.next(request).lines, Phase::open);
-  const std::size_t said = out.size();
-  if (parsed) execute(parsed.request, out);
-  if (!blocked()) log_reply(std::string_view(out).substr(said));
+void LineSession::fail_attempt(std::string& out) {
+  context_.stats.line_auth_failures.add();
+  reject_client(Pause::failed_attempt, out);
 }
 
-void LineSession::on_closed_by_leader() {
-  ServerSession::on_closed_by_leader();
-  if (blocked_on_ == BlockedOn::leader) blocked_on_ = BlockedOn::nothing;
-  if (calls_ != nullptr) calls_->on_closed_by_leader();
-}
-
-// Who may not listen here would go on waiting for what never comes.
-void LineSession::prepare_here(std::string_view request) {
-  LineFramer framer;
-  const ParsedRequest parsed = parse_request(framer.next(request).lines, Phase::open);
-  std::string unsaid;
-  if (!parsed) return;
-  bool goes_on = true;
-  if (parsed.request.command == Command::api) {
-    goes_on = calls_->stream_here(request);
-  } else {
-    execute(parsed.request, unsaid);
-    goes_on = parsed.request.command != Command::listen || unsaid.starts_with(kStatusOk);
-  }
-  if (!goes_on) on_closed_by_leader();
-}
-
-void LineSession::on_wait_done(const WaitResult& result, std::string& out) {
-  if (call_waits()) return calls_->on_wait_done(result, out);
-  if (blocked_on_ != BlockedOn::wait) return;
-  blocked_on_ = BlockedOn::nothing;
-  const std::size_t said = out.size();
-  reply(waiting_command_, {result.outcome, result.grant, {}}, out);
-  log_reply(std::string_view(out).substr(said));
-  if (result.outcome == Outcome::ok && result.grant.fence == lost_in_wait_) {
-    write_lost(out, {result.grant.fence, result.grant.secret}, lost_cause_, wait_.key);
-  }
-}
-
-// A grant may end before its session has taken in that there is one: then it is said again behind
-// the grant, whose token the client did not know before. Of a key's fences that is the largest.
-bool LineSession::on_lost(const LostHold& lost, std::string& out) {
-  const bool waits_for_it =
-      blocked_on_ == BlockedOn::wait && lost.kind == wait_.kind && lost.key == wait_.key;
-  if (waits_for_it && lost.fence > lost_in_wait_) {
-    lost_in_wait_ = lost.fence;
-    lost_cause_ = lost.cause;
-  }
-  write_lost(push_to(out), {lost.fence, lost.secret}, lost.cause, lost.key);
-  return held_pushes_.size() <= kHeldPushesMax;
-}
-
-void LineSession::report(const ReportPiece& piece, std::string& out) {
-  if (calls_ != nullptr && calls_->is_reporting()) return report_to_call(piece, out);
-  if (blocked_on_ != BlockedOn::report) return;
-  const bool ends = piece.rest == nullptr;
-  write_stats(out, piece.text, !std::exchange(is_inside_line_, !ends), ends);
-  if (!ends) return;
-  log_end(kStatusOk);
-  blocked_on_ = BlockedOn::nothing;
-  out += std::exchange(held_pushes_, {});
-}
-
-bool LineSession::signalled(const Signal& signal, std::string& out) {
-  if (calls_ != nullptr && calls_->listens()) {
-    calls_->signalled(signal, out);
-  } else {
-    push_to(out) += signal.line();
-  }
-  return held_pushes_.size() <= kHeldPushesMax;
-}
-
-void LineSession::on_key_event(const KeyEventJson& event, std::uint64_t missed, std::string& out) {
-  if (calls_ != nullptr) calls_->on_key_event(event, missed, out);
-  if (held_pushes_.size() > kHeldPushesMax) fate_ = Fate::closes;
+void LineSession::reject_client(Pause pause, std::string& out) {
+  write_status(out, kStatusErrorAuth);
+  reject(pause);
 }
 
 // Calls of the API.
 
-void LineSession::call(const LineRequest& request, std::string& out) {
-  ApiCalls::Replies& replies = *this;
-  if (calls_ == nullptr) calls_ = std::make_unique<ApiCalls>(context_, *this, replies);
+void LineSession::call_api(const LineRequest& request, std::string& out) {
+  if (api_ == nullptr) api_ = std::make_unique<JsonCodec>(context_.options, context_.clients);
   Target target;
   RouteMatch match;
-  if (const HttpError error = find_call(request, &target, &match)) {
-    return calls_->refuse(error, out);
+  if (const HttpError error = find_route(request, &target, &match)) {
+    return write_api(json_refusal(error), out);
   }
-  if (calls_->refuse_unpermitted(*match.route, out)) return;
-  const HttpCall call = match.route->call;
-  if (ApiCalls::is_too_late(context_, call)) return calls_->refuse_draining(out);
-  if (ApiCalls::takes_or_waits(call)) phase_ = Phase::open;
-  if (call == HttpCall::listen && listens_) {
-    return calls_->refuse({409, "already_listening", "this connection listens by `listen`"}, out);
+  const Operation operation = match.route->operation;
+  if (!executor_.caller().may(operation))
+    return reply_api(executor_.caller().rejection_of(operation), out);
+  if (rule_of(operation).takes) enter(Phase::open);
+  if (match.route->call == HttpCall::openapi) {
+    return write_api({.body = std::string(find_web_file(target.path)->content)}, out);
   }
-  RequestParams params = RequestParams::of_json(request.text.empty() ? "{}" : request.text);
-  calls_->execute(call, match.rest, params, out);
+  if (const HttpError error = read_api(*api_, request, match)) {
+    return write_api(json_refusal(error), out);
+  }
+  reply_api(executor_.execute(api_->call()), out);
 }
 
-// Status 0 when there is such a call.
-HttpError LineSession::find_call(const LineRequest& request, Target* target,
-                                 RouteMatch* match) const {
+// Status 0: `match` is the route.
+HttpError LineSession::find_route(const LineRequest& request, Target* target,
+                                  RouteMatch* match) const {
   const std::size_t space = request.key.find(' ');
   if (space == std::string_view::npos) {
     return {400, "bad_request", "the second line must be a method and a path: GET /v1/locks"};
@@ -496,221 +219,150 @@ HttpError LineSession::find_call(const LineRequest& request, Target* target,
   return {405, "method_not_allowed", std::string("allowed: ") + (posts ? "POST" : "GET")};
 }
 
-// In one line, of which every client can take so much.
-void LineSession::report_to_call(const ReportPiece& piece, std::string& out) {
-  call_report_ += piece.text;
-  const bool is_too_long = call_report_.size() > kCallAnswerMax;
-  const bool goes_on = piece.rest != nullptr && !is_too_long && !piece.was_refused;
-  if (goes_on) return;
-  calls_->end_report();
-  const std::string text = std::exchange(call_report_, {});
-  if (piece.was_refused) return calls_->refuse_report(out);
-  if (!is_too_long) return answer(200, text, out, {});
-  calls_->refuse({413, "too_large", "the answer is longer than 1 MiB: ask for a page by `limit`"},
-                 out);
+// Replies.
+
+void LineSession::reply(const Reply& reply, std::string& out) {
+  if (command_ == Command::api) return reply_api(reply, out);
+  if (lockd::is_blocked(reply)) return;
+  if (const auto* part = std::get_if<ReportPart>(&reply))
+    return write_stats_piece(*part->piece, out);
+  const auto* refused = std::get_if<Refused>(&reply);
+  const bool takes = command_ == Command::acquire || command_ == Command::enqueue;
+  // Neither `ok` nor `error` would be true: the client must find out after the restart.
+  if (refused != nullptr && refused->may_be_in_force && !takes) return close();
+  write_reply(out, command_, reply, context_.options);
 }
 
-void LineSession::answer(int status, std::string_view json, std::string& out, std::string_view) {
-  write_call_answer(out, status, json);
-  log_end(kStatusOk);
+void LineSession::write_stats_piece(const ReportPiece& piece, std::string& out) {
+  const bool ends = piece.rest == nullptr;
+  write_stats(out, piece.text, !std::exchange(is_inside_line_, !ends), ends);
+  if (!ends) return;
+  executor_.log().end(kStatusOk);
+  out += std::exchange(held_pushes_, {});
 }
 
-bool LineSession::may_stream(std::string& out) {
-  if (!calls_->is_streaming()) return true;
-  calls_->refuse({409, "already_streaming", "a connection has one stream, until it closes"}, out);
-  return false;
+void LineSession::reply_api(const Reply& reply, std::string& out) {
+  if (lockd::is_blocked(reply)) return;
+  if (const auto* part = std::get_if<ReportPart>(&reply)) return collect_report(*part->piece, out);
+  if (std::holds_alternative<StreamBegun>(reply)) return write_call_answer(out, 200, "{}");
+  write_api(api_->write(reply, {context_.engine.now(), context_.unix_ms()}), out);
 }
 
-void LineSession::begin_stream(std::string& out) { write_call_answer(out, 200, "{}"); }
+void LineSession::write_api(const JsonReply& reply, std::string& out) {
+  executor_.log().note_outcome(reply.error);
+  write_call_answer(out, reply.status, reply.body);
+  executor_.log().end(kStatusOk);
+}
 
-void LineSession::push(std::string_view event, std::string_view json, std::string& out) {
+// A client takes lines of at most kApiReplyMax.
+void LineSession::collect_report(const ReportPiece& piece, std::string& out) {
+  api_report_ += piece.text;
+  const bool is_too_long = api_report_.size() > kApiReplyMax;
+  if (piece.rest != nullptr && !is_too_long) return;
+  executor_.end_report();
+  JsonReply reply{.body = std::exchange(api_report_, {})};
+  if (is_too_long) {
+    reply = json_refusal(
+        {413, "too_large", "the answer is longer than 1 MiB: ask for a page by `limit`"});
+  }
+  write_api(reply, out);
+}
+
+// Events.
+
+bool LineSession::on_event(const SessionEvent& event, std::string& out) {
+  const bool was_blocked = is_blocked();
+  const std::size_t before = out.size();
+  std::visit(Overloaded{
+                 [&](const WaitDone& e) { end_wait(e.result, out); },
+                 [&](const ReportArrived& e) { reply(executor_.on_report(e.piece), out); },
+                 [&](const SignalPublished& e) { reply(executor_.on_published(e.delivered), out); },
+                 [&](const ClientDisconnected&) { reply(executor_.on_disconnected(), out); },
+                 [&](const SignalReceived& e) {
+                   if (executor_.listens_by_stream())
+                     return push_event("sig", signal_json(e.signal), out);
+                   push_to(out) += e.signal.line();
+                 },
+                 [&](const KeyEventSeen& e) {
+                   if (e.missed > 0) push_event("missed", missed_json(e.missed), out);
+                   push_event(e.event.event, e.event.data, out);
+                 },
+                 [&](const HoldLost& e) { push_loss(e.lost, out); },
+                 [&](const CertificateShown& e) { use_certificate(e.names); },
+                 [&](const ClientRejected&) {
+                   enter(Phase::before_auth);
+                   reject_client(Pause::rejected, out);
+                 },
+                 [&](const PauseOver&) {
+                   pause_ = Pause::none;
+                   close();
+                 },
+                 [&](const ClientTimedOut&) { time_out(out); },
+                 [&](const RequestTruncated&) { note(Violation::disconnected); },
+                 [&](const DrainBegun&) { executor_.cancel_wait(); },
+                 [](const auto&) {},
+             },
+             event);
+  if (was_blocked && !is_blocked() && executor_.log().is_under_way()) {
+    log_reply(std::string_view(out).substr(before));
+  }
+  return held_pushes_.size() <= kHeldPushesMax;
+}
+
+// The grant may have been lost before the session learned of it. The client then learns of the loss
+// again, behind the grant: it did not know the lock token before.
+void LineSession::end_wait(const WaitResult& result, std::string& out) {
+  reply(executor_.on_wait_done(result), out);
+  const Grant& grant = result.grant;
+  if (result.outcome == Outcome::ok && grant.fence == lost_in_wait_) {
+    write_lost(out, {grant.fence, grant.secret}, lost_cause_, executor_.wait().key);
+  }
+}
+
+void LineSession::push_event(std::string_view event, std::string_view json, std::string& out) {
+  if (!executor_.is_streaming()) return;
   write_event(push_to(out), event, json);
+  if (held_pushes_.size() > kHeldPushesMax) close();
 }
 
-// The rest.
-
-void LineSession::authenticate(const LineRequest& request, std::string& out) {
-  const PermitPtr permit = context_.access.find(request.text, wall_time());
-  if (permit == nullptr) {
-    return fail_attempt(out);
+void LineSession::push_loss(const LostHold& lost, std::string& out) {
+  const PendingWait& wait = executor_.wait();
+  const bool is_awaited = executor_.is_waiting() && lost.kind == wait.kind && lost.key == wait.key;
+  if (is_awaited && lost.fence > lost_in_wait_) {
+    lost_in_wait_ = lost.fence;
+    lost_cause_ = lost.cause;
   }
-  set_permit(permit);
-  phase_ = Phase::open;
-  write_status(out, kStatusOk);
+  write_lost(push_to(out), {lost.fence, lost.secret}, lost.cause, lost.key);
 }
 
-// What it asks for from now on is known by it. Who says the same again is known as before: what it
-// holds shares one identity.
-void LineSession::name_client(const LineRequest& request, std::string& out) {
-  name_session(
-      {.name = std::string(request.key), .peer = peer_.address, .note = std::string(request.text)});
-  if (leader_ != nullptr) leader_->introduce(introduction());
-  write_status(out, kStatusOk);
+void LineSession::use_certificate(const CertificateNames& names) {
+  const PermitPtr permit = context_.access.find(names, wall_time());
+  if (permit == nullptr) return;
+  executor_.caller().set_permit(permit);
+  enter(Phase::auth_optional);
 }
 
-void LineSession::name_session(ClientIdentity identity) {
-  if (session_.client != nullptr && *session_.client == identity) return;
-  session_.client = std::make_shared<const ClientIdentity>(std::move(identity));
-  context_.clients.name(id(), session_.client);
-}
-
-// Another server of this cluster comes, to speak for clients of its own. First it says who it is,
-// then it proves that it knows the secret, of which it has a challenge by then.
-void LineSession::begin_link(const LineRequest& request, std::string& out) {
-  const bool is_forwarded = !peer_.forwarded_as.empty();
-  if (context_.forwarder == nullptr || is_forwarded) {
-    return refuse(Violation::unknown_command, out);
-  }
-  if (challenge_ != nullptr) return prove_link(request.text, out);
-  if (!is_nonce(request.text)) return refuse(Violation::bad_arguments, out);
-  challenge_ =
-      std::make_unique<Challenge>(Challenge{.node = std::string(request.key),
-                                            .asker_nonce = std::string(request.text),
-                                            .answerer_nonce = make_nonce(context_.secrets),
-                                            .channel = context_.host.find(id())->tls_binding()});
-  write_status(out, "ok " + challenge_->answerer_nonce);
-}
-
-void LineSession::prove_link(std::string_view proof, std::string& out) {
-  const std::unique_ptr<Challenge> challenge = std::move(challenge_);
-  const HashedSecret& secret = context_.forwarder->secret();
-  if (!proves(proof, secret, *challenge, LinkEnd::asker)) {
-    return fail_attempt(out);
-  }
-  const bool leads = context_.cluster != nullptr && !context_.cluster->is_cut_off() &&
-                     context_.engine.journal_state() != Journal::State::following;
-  if (!leads || context_.draining) {
-    fate_ = Fate::closes;
-    return say(Command::barrier, Outcome::not_leader, out);
-  }
-  // It has lost the last one, and this server does not know yet: its clients must end there first.
-  const SessionId last = context_.forwarder->link_of(challenge->node);
-  if (last != 0 && context_.clients.disconnect(last, [](Position) {})) {
-    fate_ = Fate::closes;
-    return write_status(out, "error_busy");
-  }
-  context_.forwarder->enter_link(challenge->node, id());
-  write_status(out, "ok " + prove(secret, *challenge, LinkEnd::answerer) + ' ' +
-                        std::to_string(context_.forwarder->incarnation()));
-  successor_ = std::make_unique<PeerSession>(context_, id(), peer_, challenge->node);
-}
-
-// What comes by a stream of signals cannot be told from what comes by `listen`: it is one or the
-// other.
-void LineSession::listen(const LineRequest& request, std::string& out) {
-  const bool streams = calls_ != nullptr && calls_->listens();
-  const bool listens = !streams && context_.hub.listen(subscriber(), request.key, request.text);
-  listens_ = listens_ || listens;
-  write_status(out, listens ? kStatusOk : kStatusError);
-}
-
-void LineSession::unlisten(const LineRequest& request, std::string& out) {
-  context_.hub.unlisten(subscriber(), request.key, request.text);
-  write_status(out, kStatusOk);
-}
-
-void LineSession::publish(const LineRequest& request, std::string& out) {
-  const auto reached = context_.host.publish(*this, request.key, request.text);
-  if (reached) return write_count(out, *reached);
-  blocked_on_ = BlockedOn::signal;
-}
-
-void LineSession::on_published(std::size_t reached, std::string& out) {
-  if (blocked_on_ != BlockedOn::signal) {
-    if (calls_ != nullptr) calls_->on_published(reached, out);
-    return;
-  }
-  blocked_on_ = BlockedOn::nothing;
-  write_count(out, reached);
-  log_end(kStatusOk);
-}
-
-// Before it has shown an auth token nothing else is looked at: it has none, or does not say.
-void LineSession::refuse(Violation violation, std::string& out) {
-  if (phase_ == Phase::before_auth) return fail_attempt(out);
-  note(violation);
-  write_status(out, kStatusError);
-  const bool goes_on = !context_.options.close_on_violation && leaves_framing_intact(violation);
-  if (!goes_on) fate_ = Fate::closes;
-}
-
-// Who says nothing has not tried.
-void LineSession::time_out(bool, std::string& out) {
-  if (phase_ != Phase::before_auth) return refuse(Violation::read_timeout, out);
+// A silent client has not tried to authenticate.
+void LineSession::time_out(std::string& out) {
+  if (phase_ != Phase::before_auth) return break_rule(Violation::read_timeout, out);
   note(Violation::read_timeout);
-  turn_out(Pause::not_served, out);
+  reject_client(Pause::rejected, out);
 }
 
-void LineSession::fail_attempt(std::string& out) {
-  context_.stats.line_auth_failures.add();
-  turn_out(Pause::failed_attempt, out);
-}
+// Ends.
 
-void LineSession::turn_out(Pause pause, std::string& out) {
-  write_status(out, kStatusErrorAuth);
-  fate_ = Fate::refused;
-  pause_ = pause;
-}
-
-void LineSession::end_pause(std::string&) {
-  pause_ = Pause::none;
-  fate_ = Fate::closes;
-}
-
-// While the server stops: what would take something, or wait for it. In a cluster everything.
-bool LineSession::is_too_late(const ParsedRequest& parsed) const {
-  if (context_.hands_over()) return true;
-  return context_.draining && parsed && takes_or_waits(parsed.request.command);
-}
-
-// The host closes who holds nothing. In a cluster everybody is closed: what they hold is kept for
-// the next leader, but for what they give back.
-void LineSession::refuse_draining(const ParsedRequest& parsed, std::string& out) {
-  if (context_.hands_over()) {
-    std::string unsaid;
-    if (parsed && parsed.request.command == Command::release) release(parsed.request, unsaid);
-    fate_ = Fate::closes;
-  }
-  write_status(out, kStatusErrorDraining);
-}
-
-void LineSession::turn_away(std::string& out) {
-  phase_ = Phase::before_auth;
-  turn_out(Pause::not_served, out);
-}
-
-void LineSession::drain(std::string&) {
-  if (blocked_on_ == BlockedOn::wait) context_.batch.cancel(wait_.id);
-  if (calls_ != nullptr) calls_->drain();
-}
-
-bool LineSession::may_go() {
-  return !context_.hands_over() && !blocked() && !context_.batch.has_acknowledged_hold(session_);
-}
-
-bool LineSession::end(bool keep_holds, int* budget) {
-  // Its place goes with the session; but it may have been granted meanwhile.
-  if (keep_holds && !is_detached_ && blocked_on_ == BlockedOn::wait) context_.host.abandon(*this);
-  if (calls_ != nullptr) calls_->end();
-  const bool listens = listens_ || (calls_ != nullptr && calls_->listens());
+bool LineSession::on_end(bool keep_holds, int* budget) {
   std::string().swap(held_pushes_);
-  std::string().swap(call_report_);
-  blocked_on_ = BlockedOn::nothing;
-  log_end("gone");
-  const bool has_ended = is_detached_ ? context_.batch.end_places(session_, budget)
-                                      : context_.batch.end_session(session_, keep_holds, budget);
-  return has_ended && (!listens || context_.hub.drop_some(subscriber(), budget));
+  std::string().swap(api_report_);
+  return ServerSession::on_end(keep_holds, budget);
 }
 
-bool LineSession::may_be_silent() {
-  return blocked() || is_told_unasked() || context_.batch.has_state(session_) ||
-         (leader_ != nullptr && leader_->has_state(context_.engine.now()));
+std::size_t LineSession::buffered() const {
+  return ServerSession::buffered() + held_pushes_.size() + api_report_.size();
 }
 
-bool LineSession::is_told_unasked() const {
-  return (calls_ != nullptr && calls_->is_streaming()) ||
-         (leader_ != nullptr && leader_->listens()) ||
-         (listens_ && context_.hub.listens(subscriber()));
+bool LineSession::can_close() {
+  return !context_.hands_over() && !is_blocked() && !executor_.has_acknowledged_hold();
 }
 
 }  // namespace lockd

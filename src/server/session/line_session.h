@@ -1,4 +1,5 @@
-// One client's session on the line protocol.
+// LineSession: one client's session on the line protocol. Its command `api` carries the calls of
+// the JSON API.
 #pragma once
 
 #include <cstddef>
@@ -7,135 +8,67 @@
 #include <string>
 #include <string_view>
 
-#include "lockd/requests.h"
-#include "protocol/http/routes.h"
 #include "protocol/line/line_framer.h"
 #include "protocol/line/line_request.h"
-#include "server/forward/membership_proof.h"
-#include "server/session/api_calls.h"
 #include "server/session/server_session.h"
+#include "service/json_codec.h"
 
 namespace lockd {
 
-class LineSession final : public ServerSession, private ApiCalls::Replies {
+class LineSession final : public ServerSession {
  public:
   LineSession(SessionContext& context, SessionId id, Peer peer = {});
-  // Of a client of another server, which says who it is, and has seen to it that it may be here.
-  LineSession(SessionContext& context, SessionId id, Peer peer, const ForwardedClient& client);
-  // The same client, who is called otherwise by now.
-  void rename(const ForwardedClient& client);
 
   Protocol protocol() const override { return Protocol::line; }
-  std::size_t take_in(std::string_view unread, std::string& out) override;
-
-  bool blocked() const override {
-    return blocked_on_ != BlockedOn::nothing || (calls_ != nullptr && calls_->is_busy());
-  }
-  bool needs_peer() const override { return blocked_on_ == BlockedOn::wait || call_waits(); }
-  bool holds_outlive_it() const override {
-    return !context_.options.auto_release_on_disconnect || call_waits();
-  }
-  bool may_be_silent() override;
-  std::uint64_t request_under_way() const override {
-    return is_inside_request_ && !blocked() ? requests_ + 1 : 0;
-  }
-  bool has_proved() const override { return phase_ != Phase::before_auth; }
-  void on_certificate(const CertificateNames& certificate) override;
-  std::size_t buffered() const override {
-    return ServerSession::buffered() + held_pushes_.size() + call_report_.size();
-  }
-  void end_pause(std::string& out) override;
-
-  void on_wait_done(const WaitResult& result, std::string& out) override;
-  void report(const ReportPiece& piece, std::string& out) override;
-  void on_published(std::size_t reached, std::string& out) override;
-  bool signalled(const Signal& signal, std::string& out) override;
-  bool on_lost(const LostHold& lost, std::string& out) override;
-  void on_key_event(const KeyEventJson& event, std::uint64_t missed, std::string& out) override;
-
-  void turn_away(std::string& out) override;
-  void time_out(bool, std::string& out) override;
-  void cut_short() override { note(Violation::disconnected); }
-  void drain(std::string& out) override;
-  bool may_go() override;
-  // A grant that was on its way is taken back, also when holds are kept.
-  bool end(bool keep_holds, int* budget) override;
-  void detach() override { is_detached_ = true; }
-  std::unique_ptr<ServerSession> take_successor() override { return std::move(successor_); }
+  std::size_t on_bytes(std::string_view unread, std::string& out) override;
+  bool on_event(const SessionEvent& event, std::string& out) override;
+  bool on_end(bool keep_holds, int* budget) override;
+  std::size_t buffered() const override;
+  bool can_close() override;
 
  private:
-  enum class BlockedOn : std::uint8_t { nothing, wait, report, signal, leader };
-
-  bool is_told_unasked() const override;
-  bool may(const LineRequest& request) const;
+  // Requests.
+  bool passes_on(const LineRequest& request);
+  bool is_for_leader(const LineRequest& request);
+  void execute(const RequestLines& lines, const ParsedRequest& parsed, std::string& out);
   void execute(const LineRequest& request, std::string& out);
-  void acquire(const LineRequest& request, std::string& out);
-  void enqueue(const LineRequest& request, std::string& out);
-  void await_turn(const LineRequest& request, std::string& out);
-  void release(const LineRequest& request, std::string& out);
-  void renew(const LineRequest& request, std::string& out);
   void authenticate(const LineRequest& request, std::string& out);
-  void name_client(const LineRequest& request, std::string& out);
-  void listen(const LineRequest& request, std::string& out);
-  void unlisten(const LineRequest& request, std::string& out);
-  void publish(const LineRequest& request, std::string& out);
-  void barrier(std::string& out);
-  void name_session(ClientIdentity identity);
-  bool is_for_leader(Command command) const;
-  void ask_leader(const RequestLines& lines, const LineRequest& request);
-  void begin_link(const LineRequest& request, std::string& out);
-  void prove_link(std::string_view proof, std::string& out);
-  void call(const LineRequest& request, std::string& out);
-  HttpError find_call(const LineRequest& request, Target* target, RouteMatch* match) const;
-  void report_to_call(const ReportPiece& piece, std::string& out);
-  bool call_waits() const { return calls_ != nullptr && calls_->is_waiting(); }
-  void reply_or_wait(const LineRequest& request, const Answer& answer, std::string& out);
-  void reply(Command command, const Answer& answer, std::string& out);
-  void say(Command command, Outcome outcome, std::string& out);
-  void refuse(Violation violation, std::string& out);
+  void call_api(const LineRequest& request, std::string& out);
+  HttpError find_route(const LineRequest& request, Target* target, RouteMatch* match) const;
+  void hand_over(const ParsedRequest& parsed, std::string& out);
+  void break_rule(Violation violation, std::string& out);
   void fail_attempt(std::string& out);
-  void turn_out(Pause pause, std::string& out);
-  void begin_log(std::string_view command, const ParsedRequest& parsed);
-  void log_reply(std::string_view reply);
-  bool is_too_late(const ParsedRequest& parsed) const;
-  void refuse_draining(const ParsedRequest& parsed, std::string& out);
-  Duration lease(const LineRequest& request) const;
-  Holder holder_of(const LineRequest& request);
+  void reject_client(Pause pause, std::string& out);
+
+  // Replies.
+  void reply(const Reply& reply, std::string& out);
+  void reply_api(const Reply& reply, std::string& out);
+  void write_api(const JsonReply& reply, std::string& out);
+  void collect_report(const ReportPiece& piece, std::string& out);
+  void log_reply(std::string_view line);
+  void write_stats_piece(const ReportPiece& piece, std::string& out);
+
+  // Events.
+  void end_wait(const WaitResult& result, std::string& out);
+  void push_event(std::string_view event, std::string_view json, std::string& out);
+  void push_loss(const LostHold& lost, std::string& out);
+  void use_certificate(const CertificateNames& names);
+  void time_out(std::string& out);
+
+  // Where a push goes: behind the line of a report that is not complete.
   std::string& push_to(std::string& out) { return is_inside_line_ ? held_pushes_ : out; }
-
-  // Of LeaderChannel::Client.
-  void on_leader_answer(const LeaderRequest& request, std::string_view line,
-                        std::string& out) override;
-  void on_leader_push(std::string_view line, std::string& out) override;
-  void on_no_leader(const LeaderRequest& request, std::string& out) override;
-  void on_no_answer(const LeaderRequest& request, std::string& out) override;
-  void execute_here(const LeaderRequest& question, std::string_view request,
-                    std::string& out) override;
-  void prepare_here(std::string_view request) override;
-  void on_closed_by_leader() override;
-
-  // Of a call.
-  void answer(int status, std::string_view json, std::string& out, std::string_view) override;
-  bool may_stream(std::string& out) override;
-  void begin_stream(std::string& out) override;
-  void push(std::string_view event, std::string_view json, std::string& out) override;
+  void enter(Phase phase);
 
   LineFramer framer_;
-  std::uint64_t requests_ = 0;      // that came whole
-  bool is_inside_request_ = false;  // the next has begun
+  std::uint64_t requests_ = 0;
   Phase phase_;
-  BlockedOn blocked_on_ = BlockedOn::nothing;
-  Command waiting_command_ = Command::acquire;  // that waits, or did
-  bool listens_ = false;                        // it has, at some time
-  bool is_inside_line_ = false;                 // of a report, whose next piece is to come
-  std::string held_pushes_;                     // until it is not
-  Fence lost_in_wait_ = 0;                      // the latest of the key that it waits for
-  std::string_view lost_cause_;                 // of that
-  std::unique_ptr<ApiCalls> calls_;             // from the first on
-  std::string call_report_;                     // what has come of the report that its call awaits
-  std::unique_ptr<Challenge> challenge_;        // of a server that says it is of this cluster
-  std::unique_ptr<ServerSession> successor_;    // when it has proved it
-  bool is_detached_ = false;
+  Command command_ = Command::ping;  // of the request that is executed, or that blocks
+  bool is_inside_line_ = false;      // the next piece of a report continues the line
+  std::string held_pushes_;
+  std::string api_report_;          // the pieces of the report that an `api` call awaits
+  Fence lost_in_wait_ = 0;          // the latest grant of the awaited key that has been lost
+  std::string_view lost_cause_;     // of lost_in_wait_
+  std::unique_ptr<JsonCodec> api_;  // null before the first `api`
 };
 
 }  // namespace lockd

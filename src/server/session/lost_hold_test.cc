@@ -16,14 +16,14 @@ namespace {
 
 class LostHoldTest : public testing::Test {
  protected:
-  Transport& connect() { return harness_.open<LineSession>(++last_id_); }
-  Transport& connect_as_ann() {
-    Transport& hosted = connect();
+  HostedSession& connect() { return harness_.open<LineSession>(++last_id_); }
+  HostedSession& connect_as_ann() {
+    HostedSession& hosted = connect();
     say(hosted, "client\nann\ndeploy\n");
     turn();
     return hosted;
   }
-  void say(Transport& hosted, std::string_view lines) {
+  void say(HostedSession& hosted, std::string_view lines) {
     ASSERT_EQ(harness_.host().receive(hosted, lines), lines.size());
   }
   void turn() {
@@ -31,18 +31,18 @@ class LostHoldTest : public testing::Test {
     journal_.sync();
     harness_.host().end_turn();
   }
-  static std::string heard(const Transport& hosted) { return SessionHarness::said_by(hosted); }
+  static std::string heard(const HostedSession& hosted) { return SessionHarness::said_by(hosted); }
   // Takes the lock; the token.
-  static std::string token_in(const Transport& hosted) {
+  static std::string token_in(const HostedSession& hosted) {
     const std::string said = heard(hosted);
     return said.substr(said.rfind("ok ") + 3, LineToken::kSize);
   }
-  KeyEvent ends(const Transport& loser, KeyEvent::Type type, std::string_view token,
+  KeyEvent ends(const HostedSession& loser, KeyEvent::Type type, std::string_view token,
                 std::string_view key = "k") {
     const auto parsed = LineToken::parse(token);
     return {.type = type,
             .key = key,
-            .session = loser.session().id(),
+            .session = loser.session->id(),
             .fence = parsed->fence,
             .secret = parsed->secret};
   }
@@ -57,7 +57,7 @@ constexpr auto kRevoked = KeyEvent::Type::revoked;
 const std::string kSomeToken = "00000000000000070123456789abcdef";
 
 TEST_F(LostHoldTest, AClientThatSaidWhoItIsHearsOfItsLosses) {
-  Transport& client = connect_as_ann();
+  HostedSession& client = connect_as_ann();
   harness_.happens(ends(client, kExpired, kSomeToken));
   harness_.happens(ends(client, kRevoked, kSomeToken, "my job  of today"));
   turn();
@@ -66,7 +66,7 @@ TEST_F(LostHoldTest, AClientThatSaidWhoItIsHearsOfItsLosses) {
 }
 
 TEST_F(LostHoldTest, WhatItEndedItselfIsNoLoss) {
-  Transport& client = connect_as_ann();
+  HostedSession& client = connect_as_ann();
   for (const auto type : {KeyEvent::Type::released, KeyEvent::Type::disconnected,
                           KeyEvent::Type::granted, KeyEvent::Type::gave_up}) {
     harness_.happens(ends(client, type, kSomeToken));
@@ -76,8 +76,8 @@ TEST_F(LostHoldTest, WhatItEndedItselfIsNoLoss) {
 }
 
 TEST_F(LostHoldTest, OthersHearNothing) {
-  Transport& unnamed = connect();
-  Transport& client = connect_as_ann();
+  HostedSession& unnamed = connect();
+  HostedSession& client = connect_as_ann();
   harness_.happens(ends(unnamed, kExpired, kSomeToken));
   KeyEvent of_nobody = ends(client, kExpired, kSomeToken);
   of_nobody.session = 0;
@@ -88,8 +88,8 @@ TEST_F(LostHoldTest, OthersHearNothing) {
 }
 
 TEST_F(LostHoldTest, NobodyHearsOfALossBeforeItIsDurable) {
-  Transport& client = connect_as_ann();
-  Transport& other = connect();
+  HostedSession& client = connect_as_ann();
+  HostedSession& other = connect();
   say(other, "l\nx\n0\n");
   harness_.host().end_turn();
   harness_.happens(ends(client, kExpired, kSomeToken), journal_.events().size());
@@ -100,22 +100,22 @@ TEST_F(LostHoldTest, NobodyHearsOfALossBeforeItIsDurable) {
 }
 
 TEST_F(LostHoldTest, ALossIsToldWhileARequestBlocks) {
-  Transport& holder = connect();
-  Transport& client = connect_as_ann();
+  HostedSession& holder = connect();
+  HostedSession& client = connect_as_ann();
   say(holder, "l\nbusy\n0 1000\n");
   turn();
   say(client, "l\nbusy\n60\n");
   turn();
-  ASSERT_TRUE(client.session().blocked());
+  ASSERT_TRUE(client.session->is_blocked());
   harness_.happens(ends(client, kExpired, kSomeToken));
   turn();
   EXPECT_EQ(heard(client), "ok\nlost " + kSomeToken + " expired k\n");
-  EXPECT_TRUE(client.session().blocked());
+  EXPECT_TRUE(client.session->is_blocked());
 }
 
 TEST_F(LostHoldTest, AGrantThatWasLostOnItsWayIsLostBehindItsReply) {
-  Transport& holder = connect();
-  Transport& client = connect_as_ann();
+  HostedSession& holder = connect();
+  HostedSession& client = connect_as_ann();
   say(holder, "l\nk\n0 1000\n");
   turn();
   const std::string held = token_in(holder);
@@ -134,7 +134,7 @@ TEST_F(LostHoldTest, AGrantThatWasLostOnItsWayIsLostBehindItsReply) {
 }
 
 TEST_F(LostHoldTest, ALossWaitsForTheEndOfAReportsLine) {
-  Transport& client = connect_as_ann();
+  HostedSession& client = connect_as_ann();
   SessionHarness::set_room(client, false);
   say(client, "stats\n\n\n");
   turn();
@@ -150,7 +150,7 @@ TEST_F(LostHoldTest, ALossWaitsForTheEndOfAReportsLine) {
 }
 
 TEST_F(LostHoldTest, WhoHasLeftHearsNothing) {
-  Transport& client = connect_as_ann();
+  HostedSession& client = connect_as_ann();
   harness_.happens(ends(client, kExpired, kSomeToken));
   harness_.host().cut(client);
   turn();
@@ -160,22 +160,22 @@ TEST_F(LostHoldTest, WhoHasLeftHearsNothing) {
 }
 
 TEST_F(LostHoldTest, WhoTakesNothingIsClosed) {
-  Transport& client = connect_as_ann();
+  HostedSession& client = connect_as_ann();
   SessionHarness::set_room(client, false);
   harness_.happens(ends(client, kExpired, kSomeToken));
   turn();
-  EXPECT_FALSE(client.is_over());
+  EXPECT_FALSE(client.is_over);
   SessionHarness::set_room_for_signals(client, false);
   harness_.happens(ends(client, kExpired, kSomeToken));
   turn();
-  EXPECT_TRUE(client.is_over());
+  EXPECT_TRUE(client.is_over);
 }
 
 // Disconnects.
 
 TEST_F(LostHoldTest, ADisconnectedClientLosesWhatItHolds) {
-  Transport& holder = connect();
-  Transport& waiter = connect();
+  HostedSession& holder = connect();
+  HostedSession& waiter = connect();
   say(holder, "l\nk\n0 1000\n");
   turn();
   say(waiter, "l\nk\n60\n");
@@ -189,7 +189,7 @@ TEST_F(LostHoldTest, ADisconnectedClientLosesWhatItHolds) {
   EXPECT_FALSE(is_gone) << "its own thread ends it";
   harness_.host().end_turn();
   EXPECT_TRUE(is_gone);
-  EXPECT_TRUE(holder.is_over());
+  EXPECT_TRUE(holder.is_over);
   EXPECT_FALSE(harness_.engine().is_durable(gone_at)) << "it rests on the release";
   turn();
   EXPECT_TRUE(harness_.engine().is_durable(gone_at));
@@ -199,36 +199,36 @@ TEST_F(LostHoldTest, ADisconnectedClientLosesWhatItHolds) {
 
 // While the server stops, holds are kept for the next one; but not those of whom an admin ends.
 TEST_F(LostHoldTest, ADisconnectReleasesAlsoWhileTheServerStops) {
-  Transport& holder = connect();
+  HostedSession& holder = connect();
   say(holder, "l\nk\n0 1000\n");
   turn();
   harness_.host().context().keeps_holds = true;
   harness_.host().drain();
   turn();
-  ASSERT_FALSE(holder.is_over());
+  ASSERT_FALSE(holder.is_over);
   harness_.clients().disconnect(1, [](Position) {});
   turn();
   EXPECT_FALSE(harness_.engine().status(Kind::lock, "k")->holders > 0);
 }
 
 TEST_F(LostHoldTest, AnHttpClientIsDisconnectedWhileItWaits) {
-  Transport& holder = connect();
+  HostedSession& holder = connect();
   say(holder, "l\nk\n0 1000\n");
   turn();
-  Transport& browser = harness_.open<HttpSession>(++last_id_);
+  HostedSession& browser = harness_.open<HttpSession>(++last_id_);
   const std::string body = R"({"key":"k","holder":"b","wait_ms":60000})";
   say(browser, "POST /v1/acquire HTTP/1.1\r\nHost: a\r\nContent-Length: " +
                    std::to_string(body.size()) + "\r\n\r\n" + body);
   turn();
-  ASSERT_TRUE(browser.session().blocked());
-  ASSERT_TRUE(harness_.clients().disconnect(browser.session().id(), [](Position) {}));
+  ASSERT_TRUE(browser.session->is_blocked());
+  ASSERT_TRUE(harness_.clients().disconnect(browser.session->id(), [](Position) {}));
   turn();
-  EXPECT_TRUE(browser.is_over());
+  EXPECT_TRUE(browser.is_over);
   EXPECT_EQ(harness_.engine().status(Kind::lock, "k")->waiters, 0u);
 }
 
 TEST_F(LostHoldTest, SessionsAreKnownFromTheirComingToTheirEnd) {
-  Transport& client = connect_as_ann();
+  HostedSession& client = connect_as_ann();
   EXPECT_EQ(harness_.clients().status(1)->client->name, "ann");
   say(client, "client\nann\nrollback\n");
   turn();

@@ -1,334 +1,136 @@
-// One client's session, on whatever protocol, without its socket.
+// ServerSession: one client's session, whatever its protocol, without its socket.
 //
-// Bytes go in, replies are appended to an output. Requests are executed strictly in order, and
-// nothing behind one that blocks starts before it has its reply. Used by one thread at a time: that
-// of the SessionHost it belongs to. No clock, no I/O: the host says when the peer left, when a wait
-// is over, and when the server begins to stop.
+// A session is a codec and an Executor. Bytes and events go in; replies and pushes are appended to
+// an output. Requests are executed strictly in order: while one blocks, nothing behind it starts.
+//
+// Used by the thread of its SessionHost only. A session has no clock and no I/O.
 #pragma once
 
-#include <atomic>
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
 
-#include "base/secret.h"
-#include "lockd/batch.h"
-#include "lockd/engine.h"
-#include "lockd/journal.h"
 #include "protocol/line/line_request.h"
-#include "pubsub/signal_hub.h"
-#include "replication/cluster_journal.h"
-#include "server/access/access.h"
-#include "server/buffer_budget.h"
-#include "server/client_registry.h"
-#include "server/forward/forwarder.h"
-#include "server/reports/report_queue.h"
-#include "server/server_history.h"
-#include "server/session/event_feed.h"
-#include "server/session/leader_channel.h"
-#include "server/session/peer.h"
-#include "server/session/request_log.h"
-#include "server/settings/options.h"
-#include "server/worker_stats.h"
+#include "server/session/session_event.h"
+#include "service/executor.h"
 
 namespace lockd {
 
-class NamedKeys;
-class SessionHost;
-
-// What a host and its sessions are given from outside. All of it outlives them.
-struct HostSetup {
-  const Options& options;
-  Engine& engine;
-  SignalHub& hub;
-  EventFeed& feed;
-  TokenSource& secrets;
-  const Access& access;
-  ClientRegistry& clients;
-  WorkerStats& stats;
-  std::function<std::int64_t()> unix_ms;
-  ReportQueue& reports;
-  // Any thread. Has the host's turn end soon: something was left for it.
-  std::function<void()> wake;
-  bool keeps_holds = false;                        // over a restart of the server
-  ClusterJournal* cluster = nullptr;               // null: the server is on its own
-  const BufferBudget* buffers = nullptr;           // of all connections; null: none is kept
-  ServerHistory* history = nullptr;                // null: none is kept
-  Forwarder* forwarder = nullptr;                  // null: nothing is forwarded, here or from here
-  std::atomic<SessionId>* last_session = nullptr;  // of all hosts; null: nobody comes by a link
-};
-
-// What the sessions of one host share. Outlives them.
-struct SessionContext : HostSetup {
-  Batch& batch;  // of the present turn
-  SessionHost& host;
-  std::uint8_t mailbox;  // where signals for these sessions go
-  std::string date{};    // as HTTP writes it, renewed now and then
-  bool draining = false;
-
-  // While it stops, a server on its own goes on serving those who hold. One of a cluster hands over
-  // at once, and another serves them.
-  bool hands_over() const { return draining && cluster != nullptr; }
-  // Where the leader is reached, by lines or over HTTP: "host:port", or "-" when that is not known.
-  std::string leader_address() const;
-  std::string leader_http_address() const;
-};
-
-class ServerSession : protected LeaderChannel::Client {
+class ServerSession {
  public:
-  enum class Fate : std::uint8_t {
+  enum class CloseState : std::uint8_t {
     open,
-    closes,
-    refused,  // not let in: what it says is dropped, and it is closed after a pause
+    closing,
+    rejected,  // what the client sends is dropped, and after a pause the session closes
   };
-  // Why it has to wait, for as long as the transport says: see end_pause().
+  // Why the reply to a client is delayed, until PauseOver.
   enum class Pause : std::uint8_t {
     none,
-    not_served,      // whatever it says
-    failed_attempt,  // with a wrong auth token, or none: longer, for one who has tried often
+    rejected,        // the client is not served, whatever it sends
+    failed_attempt,  // a wrong auth token, or none: longer for an address that failed often
   };
-
-  virtual Protocol protocol() const = 0;
 
   virtual ~ServerSession() = default;
   ServerSession(const ServerSession&) = delete;
   ServerSession& operator=(const ServerSession&) = delete;
 
-  // Executes the requests that are complete, until one blocks, the session ends, or so much
-  // was done for it that the rest is for a later turn: one, while the journal is behind. Returns
-  // how many bytes were taken.
-  virtual std::size_t take_in(std::string_view unread, std::string& out) = 0;
+  virtual Protocol protocol() const = 0;
+  // Executes the complete requests in `unread`, until one blocks, the session closes, or enough was
+  // done for one turn. Returns the number of bytes that it consumed.
+  virtual std::size_t on_bytes(std::string_view unread, std::string& out) = 0;
+  // False: the client cannot take more pushes, and its session must be closed.
+  virtual bool on_event(const SessionEvent& event, std::string& out) = 0;
+  // The session is over. With `keep_holds` its holds live until their leases end. Takes about
+  // `budget` steps and subtracts them; true when nothing is left. No other call follows it.
+  virtual bool on_end(bool keep_holds, int* budget) { return executor_.end(keep_holds, budget); }
 
-  // A request blocks: nothing is taken in.
-  virtual bool blocked() const = 0;
-  // What it does now is for a peer that is there: it waits in the queue, or streams.
-  virtual bool needs_peer() const = 0;
-  // What its wait is granted is not released when it ends: so nothing may be granted to a peer that
-  // has gone.
-  virtual bool holds_outlive_it() const { return false; }
-  // Whether silence is no reason to close it.
-  virtual bool may_be_silent() = 0;
-  // The number of the request that has begun and is not whole, which it must be within the read
-  // timeout; 0: none, or it waits behind one that blocks.
-  virtual std::uint64_t request_under_way() const = 0;
-  // Whether its client may be here: it has presented the auth token, where one is asked for.
-  virtual bool has_proved() const = 0;
-
-  // The memory that it has for what has come, or is to be said, in bytes.
-  virtual std::size_t buffered() const {
-    return unpublished_.channel.size() + unpublished_.payload.size();
-  }
-
-  // The pause is over: it is answered, or closed.
-  virtual void end_pause(std::string& out) = 0;
-
-  // Ends what blocks: the wait, the report that was asked for, with its last piece, or the signal
-  // that had to wait.
-  virtual void on_wait_done(const WaitResult& result, std::string& out) = 0;
-  virtual void report(const ReportPiece& piece, std::string& out) = 0;
-  // The signal that it publishes has gone out, to so many.
-  virtual void on_published(std::size_t reached, std::string& out) = 0;
-  // Something it listens to, or watches. False: it has to be closed, for it cannot take any more.
-  virtual bool signalled(const Signal& signal, std::string& out) = 0;
-  // A hold of its has ended without its doing. False as above.
-  virtual bool on_lost(const LostHold& /*lost*/, std::string& /*out*/) { return true; }
-  // `missed`: so many before it, which it could not be told of.
-  virtual void on_key_event(const KeyEventJson& /*event*/, std::uint64_t /*missed*/,
-                            std::string& /*out*/) {}
-  // The link to the leader has something to say.
-  void on_news(const LeaderNews& news, std::string& out);
-  // The peer sends no more, and all that it sent has been taken in.
-  void on_input_taken() {
-    if (leader_ != nullptr) leader_->end_input();
-  }
-  // Now and then while nothing else is sent: a stream shows that it is alive.
-  virtual void ping(std::string& /*out*/) {}
-
-  // It is not let in, whatever it says.
-  virtual void turn_away(std::string& out) = 0;
-  // The peer was silent for too long; `half` of a request is there.
-  virtual void time_out(bool half, std::string& out) = 0;
-  // The peer left in the middle of a request.
-  virtual void cut_short() {}
-  // The server begins to stop: what blocks is given up.
-  virtual void drain(std::string& out) = 0;
-  // While the server stops: whether nothing keeps it here.
-  virtual bool may_go() { return false; }
-  // The peer is gone. `keep_holds`: its leases alone end what it holds. Does about `budget` steps
-  // of it, less those it took, and returns true when nothing is left. Nothing is called after it,
-  // but the same again until then.
-  virtual bool end(bool keep_holds, int* budget) = 0;
-
-  // The leader is told that it ends.
-  void leave_leader(bool keep_holds) {
-    if (leader_ != nullptr) leader_->end(keep_holds);
-  }
-  // Whether what it asks for is the leader's to answer, on another server; and by what it is asked
-  // there. What came from another server is never passed on.
-  bool asks_leader() const {
-    return context_.forwarder != nullptr && context_.forwarder->forwards() &&
-           peer_.forwarded_as.empty() &&
-           context_.engine.journal_state() == Journal::State::following;
-  }
-  LeaderChannel& leader();
-  bool has_leader() const { return leader_ != nullptr; }
-  // Before anything is executed here: this server may lead, and the news of it be on its way.
-  void begin_to_lead(std::string& out) {
-    if (leader_ != nullptr && !asks_leader()) on_news({.what = LeaderNews::What::here}, out);
-  }
-
-  // It serves others, who are sessions of this host, and end with it.
+  // Nothing is consumed: a request blocks.
+  virtual bool is_blocked() const { return executor_.is_blocked(); }
+  // The session works for a client that must be there: it waits in a queue, or streams.
+  virtual bool needs_peer() const { return executor_.is_waiting(); }
+  // Memory for what has arrived and for what is to be sent, in bytes.
+  virtual std::size_t buffered() const { return executor_.buffered(); }
+  // While the server stops: nothing keeps the session open.
+  virtual bool can_close() { return false; }
+  // The session serves clients of another server, which are sessions of this host.
   virtual bool carries_others() const { return false; }
-  // What takes its place from now on; null: nothing does.
-  virtual std::unique_ptr<ServerSession> take_successor() { return nullptr; }
-  // It may come back: when it ends, its holds stay its own.
-  virtual void detach() {}
 
-  // The wait that blocks it, or the last that did. A holder without a name is known by the grant's
-  // secret.
-  struct Wait {
-    WaitId id{};
-    Kind kind = Kind::lock;
-    std::string key{};
-    std::string holder{};
-    std::shared_ptr<const NamedKeys> all{};  // of a wait for several keys: `key` is the first
-  };
-  const Wait& wait() const { return wait_; }
-  void set_wait(Wait wait) { wait_ = std::move(wait); }
+  // Another session takes the place of this one; null: none does. The successor receives the
+  // predecessor, and the input that it left unread.
+  std::unique_ptr<ServerSession> take_successor() { return std::move(successor_); }
+  virtual void succeed(std::unique_ptr<ServerSession> /*predecessor*/) {}
+  // When the client last waited for a leader in vain; zero: never.
+  Time found_no_leader() const { return found_no_leader_; }
+  void note_no_leader(Time at) { found_no_leader_ = at; }
+  // The session wants to know how much of its output the peer has taken.
+  bool follows_output() const { return follows_output_; }
 
-  // The signal that it publishes, while it has to wait; the host's to write and to take.
-  struct Unpublished {
-    std::string channel{};
-    std::string payload{};
-  };
-  Unpublished& unpublished() { return unpublished_; }
-
-  Fate fate() const { return fate_; }
+  // A grant to the session's wait would outlive the session, so it must not be made for a client
+  // that has left.
+  bool grant_outlives_session() const {
+    return executor_.is_waiting() &&
+           (!executor_.wait().holder.empty() || !context_.options.auto_release_on_disconnect);
+  }
+  // Silence is no reason to close the session.
+  bool may_be_silent() {
+    return is_exempt_from_timeouts_ || is_blocked() || executor_.is_pushed_to() ||
+           executor_.has_state();
+  }
+  // See Caller::renew_permit().
+  bool renew_permit() { return executor_.caller().renew_permit(executor_.is_pushed_to()); }
+  // The number of the request that has begun and is incomplete; 0: there is none.
+  std::uint64_t request_under_way() const { return request_under_way_; }
+  bool is_authenticated() const { return is_authenticated_; }
+  CloseState close_state() const { return close_state_; }
+  bool is_open() const { return close_state_ == CloseState::open; }
   Pause pause() const { return pause_; }
-  // The rule that was broken last.
+  // The rule that the client broke last.
   Violation violation() const { return violation_; }
-  SessionId id() const { return session_.id; }
-  // As the engine knows it.
-  const Session& as_owner() const { return session_; }
-  const Peer& peer() const { return peer_; }
-  // Who it says it is; null: it has not said.
-  const ClientRef& client() const { return session_.client; }
-  SignalHub::Subscriber subscriber() const { return {context_.mailbox, session_.id}; }
-  RequestLog& log() { return log_; }
 
-  // What its client may do, as far as is known. Never null.
-  const PermitPtr& permit() const { return permit_; }
-  // Likewise, if there are keys that it may not see; else null.
-  PermitPtr confinement() const { return permit_->is_confined() ? permit_ : nullptr; }
-  // TLS has shaken hands: what the client's certificate says. Before anything is taken in.
-  virtual void on_certificate(const CertificateNames& certificate) = 0;
-  // Has its client's permit be what it is by now. False: there is none any more, or what it is told
-  // unasked is more than it may hear by now, and it is to be closed.
-  bool renew_permit();
+  Executor& executor() { return executor_; }
+  const Executor& executor() const { return executor_; }
+  SessionId id() const { return executor_.id(); }
 
  protected:
   ServerSession(SessionContext& context, SessionId id, Peer peer)
       : context_(context),
-        session_{.id = id},
-        peer_(std::move(peer)),
-        permit_(context.access.permit_for(peer_, false)),
-        generation_(context.access.generation()) {}
-
-  // It listens, or watches.
-  virtual bool is_told_unasked() const = 0;
-  // As the leader is told of it.
-  ForwardedClient introduction() const;
-
-  // Of LeaderChannel::Client.
-  void on_leader_answer(const LeaderRequest&, std::string_view, std::string&) override {}
-  void on_leader_push(std::string_view, std::string&) override {}
-  void on_no_leader(const LeaderRequest&, std::string&) override {}
-  void on_no_answer(const LeaderRequest&, std::string&) override {}
-  void execute_here(const LeaderRequest&, std::string_view, std::string&) override {}
-  void prepare_here(std::string_view) override {}
-  void on_closed_by_leader() override { fate_ = Fate::closes; }
-
-  // Precondition: not null, and found just now. Who counts the owners of a permit counts on every
-  // thread: so not for nothing.
-  void set_permit(const PermitPtr& permit) {
-    if (permit_ == permit) return;
-    const bool is_renamed = permit_->name != permit->name;
-    permit_ = permit;
-    if (!is_renamed) return;
-    context_.clients.authenticate(session_.id, permit->name);
-    if (leader_ != nullptr) leader_->introduce(introduction());
-  }
-  Access::Time wall_time() const {
-    return Access::Time(std::chrono::milliseconds(context_.unix_ms()));
-  }
+        executor_(context, id, std::move(peer)),
+        is_authenticated_(executor_.caller().peer().is_forwarded() ||
+                          !context.access.asks_for_token()) {}
 
   void note(Violation violation) {
     violation_ = violation;
     if (violation == Violation::none) return;
     context_.stats.violations[static_cast<std::size_t>(violation)].add();
   }
-
-  // For the log: the request that is under way there has ended.
-  void log_end(std::string_view outcome) {
-    if (log_.is_under_way()) log_.end(session_.id, outcome, context_.engine.now());
+  // Whether a turn that has consumed `taken` bytes may continue. While the journal is behind, a
+  // turn executes one request.
+  bool can_take_more(std::size_t taken) const {
+    return is_open() && !is_blocked() && (taken == 0 || !context_.engine.journal_is_behind());
+  }
+  void close() { close_state_ = CloseState::closing; }
+  void reject(Pause pause) {
+    close_state_ = CloseState::rejected;
+    pause_ = pause;
+  }
+  Access::Time wall_time() const {
+    return Access::Time(std::chrono::milliseconds(context_.unix_ms()));
   }
 
-  // Whether a turn that has taken `taken` bytes for it may go on.
-  bool may_take_more(std::size_t taken) const {
-    return fate_ == Fate::open && !blocked() &&
-           (taken == 0 || !context_.engine.journal_is_behind());
-  }
   SessionContext& context_;
-  Session session_;
-  const Peer peer_;
-  Wait wait_;
-  Unpublished unpublished_;
-  RequestLog log_;
-  Fate fate_ = Fate::open;
+  Executor executor_;
+  bool is_authenticated_;
+  std::uint64_t request_under_way_ = 0;
+  CloseState close_state_ = CloseState::open;
   Pause pause_ = Pause::none;
   Violation violation_ = Violation::none;
-  std::unique_ptr<LeaderChannel> leader_;  // from when it first asked there
-
- private:
-  PermitPtr permit_;
-  std::uint64_t generation_;  // of the permit
+  bool follows_output_ = false;
+  bool is_exempt_from_timeouts_ = false;
+  std::unique_ptr<ServerSession> successor_;
+  Time found_no_leader_{};
 };
-
-inline bool ServerSession::renew_permit() {
-  const std::uint64_t generation = context_.access.generation();
-  if (generation == generation_) return true;
-  generation_ = generation;
-  PermitPtr current = context_.access.current(permit_, wall_time());
-  if (current == nullptr || (is_told_unasked() && !current->hears_all_of(*permit_))) return false;
-  set_permit(current);
-  return true;
-}
-
-// Why a server cannot be expected to serve, as /readyz, the overview and the metrics say; empty
-// when it can.
-inline std::string_view why_not_ready(bool draining, const Engine& engine,
-                                      const ClusterJournal* cluster) {
-  if (draining) return "draining";
-  if (engine.journal_state() == Journal::State::failed) return "storage";
-  if (cluster != nullptr) return cluster->status().not_ready;
-  return engine.storage_wait() > kStorageWaitMax ? "storage_hangs" : "";
-}
-
-inline std::string SessionContext::leader_address() const {
-  if (cluster == nullptr) return "-";
-  const ClusterStatus status = cluster->status();
-  return status.leader.epoch == 0 ? "-" : status.leader.record.address;
-}
-
-inline std::string SessionContext::leader_http_address() const {
-  if (cluster == nullptr) return "-";
-  const CurrentLeader leader = cluster->status().leader;
-  return leader.epoch == 0 || leader.record.http.empty() ? "-" : leader.record.http;
-}
 
 }  // namespace lockd

@@ -18,22 +18,22 @@ namespace {
 
 class SessionHostTest : public testing::Test {
  protected:
-  Transport& connect() { return harness_.open<LineSession>(++last_id_); }
-  Transport& browse() { return harness_.open<HttpSession>(++last_id_); }
+  HostedSession& connect() { return harness_.open<LineSession>(++last_id_); }
+  HostedSession& browse() { return harness_.open<HttpSession>(++last_id_); }
 
-  void say(Transport& hosted, std::string_view command, std::string_view key,
+  void say(HostedSession& hosted, std::string_view command, std::string_view key,
            std::string_view argument) {
     std::string lines;
     for (const std::string_view line : {command, key, argument}) (lines += line) += '\n';
     ASSERT_EQ(harness_.host().receive(hosted, lines), lines.size());
   }
-  void post(Transport& hosted, std::string_view path, const std::string& body) {
+  void post(HostedSession& hosted, std::string_view path, const std::string& body) {
     const std::string request = "POST " + std::string(path) + " HTTP/1.1\r\nHost: a\r\n" +
                                 "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n" +
                                 body;
     ASSERT_EQ(harness_.host().receive(hosted, request), request.size());
   }
-  void get(Transport& hosted, std::string_view target) {
+  void get(HostedSession& hosted, std::string_view target) {
     const std::string request = "GET " + std::string(target) + " HTTP/1.1\r\nHost: a\r\n\r\n";
     ASSERT_EQ(harness_.host().receive(hosted, request), request.size());
   }
@@ -43,9 +43,9 @@ class SessionHostTest : public testing::Test {
     end_turn();
   }
   // All that the session has said and that has left.
-  static std::string heard(const Transport& hosted) { return SessionHarness::said_by(hosted); }
+  static std::string heard(const HostedSession& hosted) { return SessionHarness::said_by(hosted); }
   // Takes the lock, all the way; the token.
-  std::string take(Transport& hosted, std::string_view key) {
+  std::string take(HostedSession& hosted, std::string_view key) {
     say(hosted, "l", key, "0 1000");
     end_turn();
     sync();
@@ -59,7 +59,7 @@ class SessionHostTest : public testing::Test {
 };
 
 TEST_F(SessionHostTest, NothingLeavesBeforeWhatItRestsOnIsDurable) {
-  Transport& client = connect();
+  HostedSession& client = connect();
   say(client, "l", "k", "0 30");
   end_turn();
   EXPECT_EQ(heard(client), "");
@@ -69,9 +69,9 @@ TEST_F(SessionHostTest, NothingLeavesBeforeWhatItRestsOnIsDurable) {
 
 // As when its auth token expires in the turn in which it asks.
 TEST_F(SessionHostTest, NothingLeavesEarlierBecauseItIsTheLast) {
-  Transport& client = connect();
+  HostedSession& client = connect();
   say(client, "l", "k", "0 30");
-  harness_.host().finish_idle();
+  harness_.host().finish_if([](const ServerSession& session) { return !session.is_blocked(); });
   EXPECT_EQ(heard(client), "");
   end_turn();
   EXPECT_EQ(heard(client), "");
@@ -80,8 +80,8 @@ TEST_F(SessionHostTest, NothingLeavesEarlierBecauseItIsTheLast) {
 }
 
 TEST_F(SessionHostTest, NobodyWaitsForWhatOthersDidInTheSameTurn) {
-  Transport& writer = connect();
-  Transport& other = connect();
+  HostedSession& writer = connect();
+  HostedSession& other = connect();
   say(writer, "l", "k", "0 30");
   say(other, "ping", "", "");
   end_turn();
@@ -90,9 +90,9 @@ TEST_F(SessionHostTest, NobodyWaitsForWhatOthersDidInTheSameTurn) {
 }
 
 TEST_F(SessionHostTest, AGrantLeavesWithTheReleaseThatMadeItPossible) {
-  Transport& holder = connect();
-  Transport& waiter = connect();
-  Transport& other = connect();
+  HostedSession& holder = connect();
+  HostedSession& waiter = connect();
+  HostedSession& other = connect();
   const std::string token = take(holder, "k");
   say(waiter, "l", "k", "10 30");
   end_turn();
@@ -108,7 +108,7 @@ TEST_F(SessionHostTest, AGrantLeavesWithTheReleaseThatMadeItPossible) {
 }
 
 TEST_F(SessionHostTest, WhatIsSaidBehindACorkWaitsForItsOwnPosition) {
-  Transport& client = connect();
+  HostedSession& client = connect();
   say(client, "l", "a", "0 30");
   end_turn();
   journal_.sync();
@@ -123,9 +123,9 @@ TEST_F(SessionHostTest, WhatIsSaidBehindACorkWaitsForItsOwnPosition) {
 
 // A fence that was granted in vain is told to nobody, whether the journal failed before or after.
 TEST_F(SessionHostTest, AFenceThatWillBeLostIsNotTold) {
-  Transport& writer = connect();
-  Transport& early = browse();
-  Transport& late = browse();
+  HostedSession& writer = connect();
+  HostedSession& early = browse();
+  HostedSession& late = browse();
   say(writer, "l", "k", "0 30");
   get(early, "/v1/fence?key=k");
   end_turn();
@@ -138,9 +138,9 @@ TEST_F(SessionHostTest, AFenceThatWillBeLostIsNotTold) {
 }
 
 TEST_F(SessionHostTest, WhoWaitsHearsThatTheJournalHasFailed) {
-  Transport& holder = connect();
-  Transport& waiter = connect();
-  Transport& browser = browse();
+  HostedSession& holder = connect();
+  HostedSession& waiter = connect();
+  HostedSession& browser = browse();
   take(holder, "k");
   say(waiter, "l", "k", "1000 30");
   post(browser, "/v1/acquire", R"({"key":"k","holder":"b","wait_ms":60000})");
@@ -154,9 +154,9 @@ TEST_F(SessionHostTest, WhoWaitsHearsThatTheJournalHasFailed) {
 
 // The reply to what came before is sent.
 TEST_F(SessionHostTest, AGrantThatHasNotLeftIsTakenBackWhenItsPeerLeaves) {
-  Transport& holder = connect();
-  Transport& browser = browse();
-  Transport& next = connect();
+  HostedSession& holder = connect();
+  HostedSession& browser = browse();
+  HostedSession& next = connect();
   const std::string token = take(holder, "k");
   post(browser, "/v1/acquire", R"({"key":"other","holder":"h"})");
   post(browser, "/v1/acquire", R"({"key":"k","holder":"h","wait_ms":60000})");
@@ -175,15 +175,15 @@ TEST_F(SessionHostTest, AGrantThatHasNotLeftIsTakenBackWhenItsPeerLeaves) {
 }
 
 TEST_F(SessionHostTest, AGrantToOneWhoseConnectionBreaksIsTakenBack) {
-  Transport& holder = connect();
-  Transport& browser = browse();
-  Transport& next = connect();
+  HostedSession& holder = connect();
+  HostedSession& browser = browse();
+  HostedSession& next = connect();
   const std::string token = take(holder, "k");
   post(browser, "/v1/acquire", R"({"key":"k","holder":"h","wait_ms":60000})");
   end_turn();
   say(holder, "r", "k", token);
   end_turn();
-  harness_.host().broken(browser);
+  harness_.host().on_broken(browser);
   end_turn();
   say(next, "l", "k", "0 30");
   end_turn();
@@ -194,16 +194,16 @@ TEST_F(SessionHostTest, AGrantToOneWhoseConnectionBreaksIsTakenBack) {
 // By whichever the host hears of it: nothing of the set is kept.
 TEST_F(SessionHostTest, AGrantOfSeveralKeysIsTakenBackWhole) {
   for (const bool breaks : {false, true}) {
-    Transport& holder = connect();
-    Transport& browser = browse();
-    Transport& next = connect();
+    HostedSession& holder = connect();
+    HostedSession& browser = browse();
+    HostedSession& next = connect();
     const std::string token = take(holder, "k");
     post(browser, "/v1/acquire", R"({"keys":["a","k","z"],"holder":"h","wait_ms":60000})");
     end_turn();
     say(holder, "r", "k", token);
     end_turn();
     EXPECT_EQ(harness_.engine().stats().locks_held, 3U);
-    breaks ? harness_.host().broken(browser) : harness_.leave(browser);
+    breaks ? harness_.host().on_broken(browser) : harness_.leave(browser);
     end_turn();
     EXPECT_EQ(harness_.engine().stats().locks_held, 0U);
     for (const char* key : {"a", "k", "z"}) say(next, "l", key, "0 30");
@@ -213,15 +213,15 @@ TEST_F(SessionHostTest, AGrantOfSeveralKeysIsTakenBackWhole) {
     EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), 3) << said;
     EXPECT_EQ(said.find("timeout"), std::string::npos) << said;
     EXPECT_EQ(heard(browser), "");
-    harness_.host().broken(next);
+    harness_.host().on_broken(next);
     end_turn();
   }
 }
 
 // What was told stays.
 TEST_F(SessionHostTest, AGrantThatHasLeftOutlivesItsPeer) {
-  Transport& holder = connect();
-  Transport& browser = browse();
+  HostedSession& holder = connect();
+  HostedSession& browser = browse();
   const std::string token = take(holder, "k");
   post(browser, "/v1/acquire", R"({"key":"k","holder":"h","wait_ms":60000})");
   end_turn();
@@ -236,22 +236,22 @@ TEST_F(SessionHostTest, AGrantThatHasLeftOutlivesItsPeer) {
 
 // The answer to the release that left it with nothing waits for the journal, and so does the close.
 TEST_F(SessionHostTest, WhileItDrainsWhoHoldsNothingIsClosedOnceTheLastAnswerHasLeft) {
-  Transport& holder = connect();
-  Transport& idle = connect();
+  HostedSession& holder = connect();
+  HostedSession& idle = connect();
   const std::string token = take(holder, "k");
   harness_.host().drain();
   end_turn();
-  EXPECT_TRUE(idle.is_over());
-  EXPECT_FALSE(holder.is_over());
+  EXPECT_TRUE(idle.is_over);
+  EXPECT_FALSE(holder.is_over);
   say(holder, "n", "k", token);
   say(holder, "l", "other", "0");
   end_turn();
   sync();
   EXPECT_TRUE(heard(holder).ends_with("\nok 1000\nerror_draining\n")) << heard(holder);
-  EXPECT_FALSE(holder.is_over());
+  EXPECT_FALSE(holder.is_over);
   say(holder, "r", "k", token);
   end_turn();
-  EXPECT_TRUE(holder.is_over());
+  EXPECT_TRUE(holder.is_over);
   EXPECT_TRUE(heard(holder).ends_with("\nerror_draining\n"));
   sync();
   EXPECT_TRUE(heard(holder).ends_with("\nok\n"));
@@ -259,8 +259,8 @@ TEST_F(SessionHostTest, WhileItDrainsWhoHoldsNothingIsClosedOnceTheLastAnswerHas
 
 // It was on its way when the server began to stop.
 TEST_F(SessionHostTest, WhileItDrainsAGrantThatCameInTimeIsServedOn) {
-  Transport& holder = connect();
-  Transport& waiter = connect();
+  HostedSession& holder = connect();
+  HostedSession& waiter = connect();
   const std::string token = take(holder, "k");
   say(waiter, "l", "k", "10 30");
   end_turn();
@@ -269,32 +269,32 @@ TEST_F(SessionHostTest, WhileItDrainsAGrantThatCameInTimeIsServedOn) {
   end_turn();
   sync();
   EXPECT_TRUE(heard(waiter).starts_with("ok "));
-  EXPECT_FALSE(waiter.is_over());
-  EXPECT_TRUE(holder.is_over());
+  EXPECT_FALSE(waiter.is_over);
+  EXPECT_TRUE(holder.is_over);
 }
 
 // While the journal is behind.
 
 TEST_F(SessionHostTest, WhoWaitsForAJournalThatIsBehindTakesNoMore) {
-  Transport& client = connect();
-  Transport& other = connect();
+  HostedSession& client = connect();
+  HostedSession& other = connect();
   journal_.set_behind(true);
   const std::string locks = "l\na\n0 30\nl\nb\n0 30\n";
   ASSERT_EQ(harness_.host().receive(client, locks), locks.size() / 2);
   end_turn();
   EXPECT_EQ(harness_.host().receive(client, "ping\n\n\n"), 0U);
-  EXPECT_TRUE(client.is_held_back());
+  EXPECT_TRUE(client.is_held_back);
   say(other, "ping", "", "");
   end_turn();
   EXPECT_EQ(heard(other), "ok\n");
   sync();
   EXPECT_TRUE(heard(client).starts_with("ok "));
   say(client, "l", "b", "0 30");
-  EXPECT_FALSE(client.is_held_back());
+  EXPECT_FALSE(client.is_held_back);
 }
 
 TEST_F(SessionHostTest, WhoWaitsForAJournalThatIsNotBehindGoesOn) {
-  Transport& client = connect();
+  HostedSession& client = connect();
   const std::string locks = "l\na\n0 30\nl\nb\n0 30\n";
   ASSERT_EQ(harness_.host().receive(client, locks), locks.size());
   end_turn();
@@ -302,20 +302,20 @@ TEST_F(SessionHostTest, WhoWaitsForAJournalThatIsNotBehindGoesOn) {
 }
 
 TEST_F(SessionHostTest, HealthIsToldWhileTheJournalIsBehind) {
-  Transport& browser = browse();
+  HostedSession& browser = browse();
   journal_.set_behind(true);
   const std::string get = "GET /livez HTTP/1.1\r\nHost: a\r\n\r\n";
   for (int i = 0; i < 3; ++i) {
     ASSERT_EQ(harness_.host().receive(browser, get + get), get.size());
     end_turn();
   }
-  EXPECT_FALSE(browser.is_held_back());
+  EXPECT_FALSE(browser.is_held_back);
 }
 
 // Reports, piece by piece.
 
 TEST_F(SessionHostTest, AReportGoesOnWhenItsPeerHasTakenWhatThereWas) {
-  Transport& client = connect();
+  HostedSession& client = connect();
   harness_.set_room(client, false);
   say(client, "stats", "", "");
   end_turn();
@@ -333,8 +333,8 @@ TEST_F(SessionHostTest, AReportGoesOnWhenItsPeerHasTakenWhatThereWas) {
 }
 
 TEST_F(SessionHostTest, ASignalNeverComesInsideAReport) {
-  Transport& client = connect();
-  Transport& other = connect();
+  HostedSession& client = connect();
+  HostedSession& other = connect();
   say(client, "listen", "a", "");
   end_turn();
   harness_.set_room(client, false);
@@ -353,24 +353,24 @@ TEST_F(SessionHostTest, ASignalNeverComesInsideAReport) {
 }
 
 TEST_F(SessionHostTest, WhoDoesNotTakeAReportIsClosedBeforeSignalsPileUp) {
-  Transport& client = connect();
-  Transport& other = connect();
+  HostedSession& client = connect();
+  HostedSession& other = connect();
   say(client, "listen", "a", "");
   harness_.set_room(client, false);
   say(client, "stats", "", "");
   end_turn();
   int sent = 0;
-  while (!client.is_over() && sent < 100) {
+  while (!client.is_over && sent < 100) {
     say(other, "signal", "a", std::string(60'000, 'x'));
     end_turn();
     ++sent;
   }
   EXPECT_GT(sent, 10);
-  EXPECT_TRUE(client.is_over());
+  EXPECT_TRUE(client.is_over);
 }
 
 TEST_F(SessionHostTest, AReportOverHttpHasALengthOrChunks) {
-  Transport& browser = browse();
+  HostedSession& browser = browse();
   const std::string get = "GET /v1/stats HTTP/1.1\r\nHost: a\r\n\r\n";
   harness_.report = {"{}"};
   ASSERT_EQ(harness_.host().receive(browser, get), get.size());
@@ -386,31 +386,31 @@ TEST_F(SessionHostTest, AReportOverHttpHasALengthOrChunks) {
   ASSERT_EQ(harness_.host().receive(browser, head + get), head.size());
   end_turn();
   EXPECT_TRUE(heard(browser).ends_with("Transfer-Encoding: chunked\r\n\r\n"));
-  EXPECT_FALSE(browser.session().blocked());
+  EXPECT_FALSE(browser.session->is_blocked());
 }
 
 TEST_F(SessionHostTest, AServerThatStopsFinishesTheReport) {
-  Transport& browser = browse();
+  HostedSession& browser = browse();
   const std::string get = "GET /v1/stats HTTP/1.1\r\nHost: a\r\n\r\n";
   harness_.set_room(browser, false);
   ASSERT_EQ(harness_.host().receive(browser, get), get.size());
   end_turn();
   harness_.host().drain();
   end_turn();
-  EXPECT_FALSE(browser.is_over());
+  EXPECT_FALSE(browser.is_over);
   harness_.set_room(browser, true);
   harness_.host().continue_report(browser);
   end_turn();
   EXPECT_TRUE(heard(browser).ends_with("0\r\n\r\n"));
-  EXPECT_TRUE(browser.is_over());
+  EXPECT_TRUE(browser.is_over);
 }
 
 TEST_F(SessionHostTest, AReportOfAClientThatIsGoneIsForgotten) {
-  Transport& client = connect();
+  HostedSession& client = connect();
   harness_.set_room(client, false);
   say(client, "stats", "", "");
   end_turn();
-  harness_.host().broken(client);
+  harness_.host().on_broken(client);
   harness_.set_room(client, true);
   harness_.host().continue_report(client);
   end_turn();
@@ -422,8 +422,8 @@ class LargeSessionTest : public SessionHostTest {
  protected:
   static constexpr int kHolds = 20'000;
 
-  Transport& connect_one_with_much() {
-    Transport& client = connect();
+  HostedSession& connect_one_with_much() {
+    HostedSession& client = connect();
     std::string lines;
     for (int i = 0; i < kHolds; ++i) lines += "sl\nmany\n0 20000 1000\n";
     while (!lines.empty()) lines.erase(0, harness_.host().receive(client, lines));
@@ -437,12 +437,12 @@ class LargeSessionTest : public SessionHostTest {
 };
 
 TEST_F(LargeSessionTest, EndsOverManyTurns) {
-  Transport& large = connect_one_with_much();
-  Transport& small = connect();
+  HostedSession& large = connect_one_with_much();
+  HostedSession& small = connect();
   take(small, "k");
   ASSERT_EQ(held(), static_cast<std::size_t>(kHolds));
-  harness_.host().broken(large);
-  harness_.host().broken(small);
+  harness_.host().on_broken(large);
+  harness_.host().on_broken(small);
   EXPECT_EQ(harness_.host().context().batch.status(Kind::lock, "k")->holders, 0U)
       << "who has little ends at once";
   int turns = 0;
@@ -454,21 +454,21 @@ TEST_F(LargeSessionTest, EndsOverManyTurns) {
 }
 
 TEST_F(LargeSessionTest, IsOverWhenTheServerCutsAll) {
-  Transport& gone = connect_one_with_much();
-  harness_.host().broken(gone);
+  HostedSession& gone = connect_one_with_much();
+  harness_.host().on_broken(gone);
   EXPECT_GT(held(), 0U);
   harness_.host().cut_all();
   EXPECT_EQ(held(), 0U);
 }
 
 TEST_F(LargeSessionTest, ItsSubscriptionsGoOverManyTurns) {
-  Transport& listener = connect();
+  HostedSession& listener = connect();
   std::string lines;
   for (int i = 0; i < 20'000; ++i) lines += "listen\na." + std::to_string(i) + "\n\n";
   ASSERT_EQ(harness_.host().receive(listener, lines), lines.size());
   end_turn();
-  harness_.host().broken(listener);
-  Transport& publisher = connect();
+  harness_.host().on_broken(listener);
+  HostedSession& publisher = connect();
   say(publisher, "signal", "a.19999", "x");
   end_turn();
   EXPECT_EQ(heard(publisher), "ok 1\n") << "to a name that is not found";
@@ -482,12 +482,12 @@ TEST_F(LargeSessionTest, ItsSubscriptionsGoOverManyTurns) {
 TEST_F(SessionHostTest, AReportOfAClientThatHasHalfClosedIsMadeAfterAllOthers) {
   harness_.makes_reports = false;
   harness_.report = {"{}"};
-  Transport& half_closed = connect();
-  Transport& other = connect();
-  Transport& gone = connect();
-  for (Transport* client : {&half_closed, &other, &gone}) say(*client, "stats", "", "");
+  HostedSession& half_closed = connect();
+  HostedSession& other = connect();
+  HostedSession& gone = connect();
+  for (HostedSession* client : {&half_closed, &other, &gone}) say(*client, "stats", "", "");
   harness_.leave(half_closed);
-  harness_.host().broken(gone);
+  harness_.host().on_broken(gone);
   end_turn();
   EXPECT_TRUE(harness_.reports().make_some(ReportQueue::Lane::walks));
   end_turn();
@@ -502,13 +502,13 @@ TEST_F(SessionHostTest, AReportOfAClientThatHasHalfClosedIsMadeAfterAllOthers) {
 TEST_F(SessionHostTest, WhenTooManyListingsWaitOneMoreIsToldSo) {
   harness_.makes_reports = false;
   for (std::size_t i = 0; i < ReportQueue::kWaitingMax; ++i) get(browse(), "/v1/locks");
-  Transport& late = browse();
+  HostedSession& late = browse();
   get(late, "/v1/locks");
   end_turn();
   EXPECT_TRUE(heard(late).starts_with("HTTP/1.1 503 ")) << heard(late);
   EXPECT_NE(heard(late).find("\r\nRetry-After: 1\r\n"), std::string::npos);
   EXPECT_NE(heard(late).find(R"({"error":"busy")"), std::string::npos);
-  Transport& monitor = browse();
+  HostedSession& monitor = browse();
   get(monitor, "/v1/overview");
   while (harness_.reports().make_some(ReportQueue::Lane::summaries)) continue;
   end_turn();
@@ -528,10 +528,10 @@ class SignalBudgetTest : public SessionHostTest {
   }
 
   // As its connection does with what was left unread.
-  std::size_t feed(Transport& hosted, std::string_view unread) {
+  std::size_t feed(HostedSession& hosted, std::string_view unread) {
     return harness_.host().receive(hosted, unread);
   }
-  static std::size_t lines(const Transport& hosted) {
+  static std::size_t lines(const HostedSession& hosted) {
     const std::string said = heard(hosted);
     return static_cast<std::size_t>(std::count(said.begin(), said.end(), '\n'));
   }
@@ -539,8 +539,8 @@ class SignalBudgetTest : public SessionHostTest {
 
 TEST_F(SignalBudgetTest, AFloodIsTakenInOverManyTurns) {
   constexpr std::size_t kFlood = 1000;
-  Transport& publisher = connect();
-  Transport& other = connect();
+  HostedSession& publisher = connect();
+  HostedSession& other = connect();
   std::string unread;
   for (std::size_t i = 0; i < kFlood; ++i) unread += kSignal;
   int turns = 0;
@@ -555,12 +555,12 @@ TEST_F(SignalBudgetTest, AFloodIsTakenInOverManyTurns) {
 }
 
 TEST_F(SignalBudgetTest, PublishersTakeTurns) {
-  Transport& greedy = connect();
-  Transport& modest = connect();
+  HostedSession& greedy = connect();
+  HostedSession& modest = connect();
   std::string unread;
   for (int i = 0; i < 1000; ++i) unread += kSignal;
   unread.erase(0, feed(greedy, unread));
-  EXPECT_TRUE(greedy.session().blocked());
+  EXPECT_TRUE(greedy.session->is_blocked());
   say(modest, "signal", "a", "y");
   for (int turn = 0; turn < 3; ++turn) {
     end_turn();
@@ -571,9 +571,9 @@ TEST_F(SignalBudgetTest, PublishersTakeTurns) {
 }
 
 TEST_F(SignalBudgetTest, AGrantGoesBeforeSignals) {
-  Transport& publisher = connect();
-  Transport& holder = connect();
-  Transport& waiter = connect();
+  HostedSession& publisher = connect();
+  HostedSession& holder = connect();
+  HostedSession& waiter = connect();
   const std::string token = take(holder, "k");
   say(waiter, "l", "k", "10 30");
   end_turn();
@@ -594,7 +594,7 @@ class LargeSignalTest : public SignalBudgetTest {
   static constexpr int kGroups = 200'000;
 
   LargeSignalTest() {
-    Transport& listener = connect();
+    HostedSession& listener = connect();
     std::string lines;
     for (int i = 0; i < kGroups; ++i) lines += "listen\na\ngroup " + std::to_string(i) + "\n";
     EXPECT_EQ(feed(listener, lines), lines.size());
@@ -603,15 +603,15 @@ class LargeSignalTest : public SignalBudgetTest {
 };
 
 TEST_F(LargeSignalTest, OneSignalGoesOutOverManyTurns) {
-  Transport& publisher = connect();
-  Transport& next = connect();
-  Transport& other = connect();
+  HostedSession& publisher = connect();
+  HostedSession& next = connect();
+  HostedSession& other = connect();
   say(publisher, "signal", "a", "x");
   say(next, "signal", "a", "y");
   std::size_t turns = 0;
   for (; heard(next).empty(); ++turns) {
     ASSERT_LT(turns, 100U);
-    EXPECT_TRUE(next.session().blocked());
+    EXPECT_TRUE(next.session->is_blocked());
     say(other, "ping", "", "");
     end_turn();
   }
@@ -622,44 +622,44 @@ TEST_F(LargeSignalTest, OneSignalGoesOutOverManyTurns) {
 }
 
 TEST_F(LargeSignalTest, ASignalWhosePublisherLeavesGoesOutAllTheSame) {
-  Transport& gone = connect();
-  Transport& next = connect();
-  Transport& last = connect();  // in the last of all groups, and in no other audience
+  HostedSession& gone = connect();
+  HostedSession& next = connect();
+  HostedSession& last = connect();  // in the last of all groups, and in no other audience
   say(last, "listen", "a", "the last group");
   say(gone, "signal", "a", "x");
   say(next, "signal", "b", "y");
-  harness_.host().broken(gone);
+  harness_.host().on_broken(gone);
   for (int turn = 0; turn < 100 && heard(next).empty(); ++turn) end_turn();
   EXPECT_EQ(heard(next), "ok 0\n");
   EXPECT_EQ(heard(last), "ok\nsig a x\n");
 }
 
 TEST_F(LargeSignalTest, ASignalThatWaitsIsKeptByItsSession) {
-  Transport& publisher = connect();
-  Transport& next = connect();
+  HostedSession& publisher = connect();
+  HostedSession& next = connect();
   say(publisher, "signal", "a", "x");
   say(next, "signal", "a", std::string(1'000, 'y'));
-  EXPECT_EQ(next.session().buffered(), 1'001U);
+  EXPECT_EQ(next.session->buffered(), 1'001U);
   for (int turn = 0; turn < 100 && heard(next).empty(); ++turn) end_turn();
-  EXPECT_EQ(next.session().buffered(), 0U);
+  EXPECT_EQ(next.session->buffered(), 0U);
 }
 
 // One that left before its signal could go out.
 TEST_F(SignalBudgetTest, APublisherThatBreaksOffIsForgotten) {
-  Transport& greedy = connect();
-  Transport& gone = connect();
-  Transport& half_closed = connect();
+  HostedSession& greedy = connect();
+  HostedSession& gone = connect();
+  HostedSession& half_closed = connect();
   std::string flood;
   for (int i = 0; i < 1000; ++i) flood += kSignal;
   feed(greedy, flood);
   say(gone, "signal", "a", "y");
   say(half_closed, "signal", "a", "z");
-  harness_.host().broken(gone);
+  harness_.host().on_broken(gone);
   harness_.leave(half_closed);
   for (int turn = 0; turn < 3; ++turn) end_turn();
   EXPECT_EQ(heard(gone), "");
   EXPECT_EQ(heard(half_closed), "ok 1000\n");
-  EXPECT_TRUE(half_closed.is_over());
+  EXPECT_TRUE(half_closed.is_over);
 }
 
 // Who is not let in.
@@ -670,14 +670,14 @@ const std::string kHealth = "GET /livez HTTP/1.1\r\nHost: a\r\n\r\n";
 TEST(PauseTest, NothingIsTakenInMeanwhile) {
   SessionHarness harness({.secret = "s"});
   SessionHost& host = harness.host();
-  Transport& hosted = harness.open<HttpSession>();
+  HostedSession& hosted = harness.open<HttpSession>();
   EXPECT_EQ(host.receive(hosted, kWrong + kHealth), kWrong.size());
   host.end_turn();
-  EXPECT_EQ(hosted.session().pause(), ServerSession::Pause::failed_attempt);
+  EXPECT_EQ(hosted.session->pause(), ServerSession::Pause::failed_attempt);
   EXPECT_EQ(host.receive(hosted, kHealth), 0U);
   host.end_turn();
   EXPECT_EQ(SessionHarness::said_by(hosted), "");
-  host.end_pause(hosted);
+  host.on_event(hosted, PauseOver{});
   host.end_turn();
   EXPECT_TRUE(SessionHarness::said_by(hosted).starts_with("HTTP/1.1 401 "));
   EXPECT_EQ(host.receive(hosted, kHealth), kHealth.size());
@@ -687,15 +687,15 @@ TEST(PauseTest, NothingIsTakenInMeanwhile) {
 TEST(PauseTest, TheTenthRefusalIsTheLast) {
   SessionHarness harness({.secret = "s"});
   SessionHost& host = harness.host();
-  Transport& hosted = harness.open<HttpSession>();
+  HostedSession& hosted = harness.open<HttpSession>();
   for (int i = 1; i <= 10; ++i) {
-    EXPECT_FALSE(hosted.is_over());
+    EXPECT_FALSE(hosted.is_over);
     ASSERT_EQ(host.receive(hosted, kWrong), kWrong.size()) << i;
     host.end_turn();
-    host.end_pause(hosted);
+    host.on_event(hosted, PauseOver{});
     host.end_turn();
   }
-  EXPECT_TRUE(hosted.is_over());
+  EXPECT_TRUE(hosted.is_over);
   EXPECT_TRUE(SessionHarness::said_by(hosted).find("Connection: close\r\n") != std::string::npos);
 }
 
@@ -703,29 +703,29 @@ TEST(PauseTest, TheTenthRefusalIsTheLast) {
 TEST(PauseTest, ABodyBehindItIsDropped) {
   SessionHarness harness({.secret = "s"});
   SessionHost& host = harness.host();
-  Transport& hosted = harness.open<HttpSession>();
+  HostedSession& hosted = harness.open<HttpSession>();
   host.receive(hosted, "POST /v1/acquire HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\n");
   host.end_turn();
   EXPECT_EQ(host.receive(hosted, "{}"), 2U);
   host.end_turn();
-  EXPECT_FALSE(hosted.is_over());
-  host.end_pause(hosted);
+  EXPECT_FALSE(hosted.is_over);
+  host.on_event(hosted, PauseOver{});
   host.end_turn();
   EXPECT_TRUE(SessionHarness::said_by(hosted).starts_with("HTTP/1.1 401 "));
-  EXPECT_TRUE(hosted.is_over());
+  EXPECT_TRUE(hosted.is_over);
 }
 
 TEST(PauseTest, OnTheLinePortItComesBeforeTheClose) {
   SessionHarness harness({.secret = "s"});
   SessionHost& host = harness.host();
-  Transport& hosted = harness.open<LineSession>();
+  HostedSession& hosted = harness.open<LineSession>();
   host.receive(hosted, "auth\n\nx\n");
   host.end_turn();
   EXPECT_EQ(SessionHarness::said_by(hosted), "error_auth\n");
-  EXPECT_FALSE(hosted.is_over());
-  host.end_pause(hosted);
+  EXPECT_FALSE(hosted.is_over);
+  host.on_event(hosted, PauseOver{});
   host.end_turn();
-  EXPECT_TRUE(hosted.is_over());
+  EXPECT_TRUE(hosted.is_over);
   EXPECT_EQ(harness.stats().line_auth_failures.value(), 1U);
 }
 
@@ -733,20 +733,20 @@ TEST(PauseTest, OnTheLinePortItComesBeforeTheClose) {
 TEST(PauseTest, WhoShowsNoAuthTokenHasFailedToo) {
   for (const std::string first : {"ping\n\n\n", "l\nk\n0\n", "junk\n\n\n"}) {
     SessionHarness harness({.secret = "s"});
-    Transport& hosted = harness.open<LineSession>();
+    HostedSession& hosted = harness.open<LineSession>();
     harness.host().receive(hosted, first);
     harness.host().end_turn();
     EXPECT_EQ(SessionHarness::said_by(hosted), "error_auth\n");
-    EXPECT_EQ(hosted.session().pause(), ServerSession::Pause::failed_attempt);
+    EXPECT_EQ(hosted.session->pause(), ServerSession::Pause::failed_attempt);
     EXPECT_EQ(harness.stats().line_auth_failures.value(), 1U);
-    EXPECT_EQ(hosted.session().violation(), Violation::none);
+    EXPECT_EQ(hosted.session->violation(), Violation::none);
   }
 }
 
 TEST(PauseTest, WhoSaysNothingHasNotFailed) {
   SessionHarness harness({.secret = "s"});
-  Transport& hosted = harness.open<LineSession>();
-  harness.host().time_out(hosted, false);
+  HostedSession& hosted = harness.open<LineSession>();
+  harness.host().on_event(hosted, ClientTimedOut{false});
   harness.host().end_turn();
   EXPECT_EQ(SessionHarness::said_by(hosted), "error_auth\n");
   EXPECT_EQ(harness.stats().line_auth_failures.value(), 0U);
@@ -755,14 +755,14 @@ TEST(PauseTest, WhoSaysNothingHasNotFailed) {
 TEST(BuffersTest, ABodyCountsAsItComes) {
   SessionHarness harness(Options{});
   SessionHost& host = harness.host();
-  Transport& hosted = harness.open<HttpSession>();
+  HostedSession& hosted = harness.open<HttpSession>();
   const std::string head = "POST /v1/acquire HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\n\r\n";
   host.receive(hosted, head);
-  EXPECT_LT(hosted.session().buffered(), 100U);
+  EXPECT_LT(hosted.session->buffered(), 100U);
   host.receive(hosted, std::string(50'000, ' '));
-  EXPECT_GE(hosted.session().buffered(), 50'000U);
+  EXPECT_GE(hosted.session->buffered(), 50'000U);
   host.receive(hosted, std::string(50'000, ' '));
-  EXPECT_EQ(hosted.session().buffered(), 0U);
+  EXPECT_EQ(hosted.session->buffered(), 0U);
   host.end_turn();
   EXPECT_TRUE(SessionHarness::said_by(hosted).starts_with("HTTP/1.1 400 "));
 }

@@ -23,7 +23,7 @@ Options with_token() {
 class UnprovenSession : public testing::Test {
  protected:
   // What is left unread, as a transport would keep it.
-  std::string offer(Transport& hosted, std::string unread) {
+  std::string offer(HostedSession& hosted, std::string unread) {
     unread.erase(0, harness_.host().receive(hosted, unread));
     harness_.host().end_turn();
     return unread;
@@ -37,41 +37,41 @@ class UnprovenSession : public testing::Test {
 };
 
 TEST_F(UnprovenSession, OnTheLinePortProvesItselfByItsFirstRequest) {
-  Transport& good = harness_.open<LineSession>(1);
-  EXPECT_FALSE(good.session().has_proved());
+  HostedSession& good = harness_.open<LineSession>(1);
+  EXPECT_FALSE(good.session->is_authenticated());
   offer(good, "auth\n\nopen sesame\n");
-  EXPECT_TRUE(good.session().has_proved());
+  EXPECT_TRUE(good.session->is_authenticated());
 
-  Transport& bad = harness_.open<LineSession>(2);
+  HostedSession& bad = harness_.open<LineSession>(2);
   offer(bad, "auth\n\nopen\n");
-  EXPECT_FALSE(bad.session().has_proved());
+  EXPECT_FALSE(bad.session->is_authenticated());
 }
 
 TEST_F(UnprovenSession, OverHttpProvesItselfByARequestThatNeedsTheToken) {
-  Transport& hosted = harness_.open<HttpSession>();
+  HostedSession& hosted = harness_.open<HttpSession>();
   for (const std::string& request :
        {get("/livez", "open sesame"), get("/", "open sesame"), get("/v1/stats", "wrong")}) {
     offer(hosted, request);
-    EXPECT_FALSE(hosted.session().has_proved()) << request;
+    EXPECT_FALSE(hosted.session->is_authenticated()) << request;
   }
-  harness_.host().end_pause(hosted);
+  harness_.host().on_event(hosted, PauseOver{});
   offer(hosted, get("/v1/fence?key=k", "open sesame"));
-  EXPECT_TRUE(hosted.session().has_proved());
+  EXPECT_TRUE(hosted.session->is_authenticated());
 }
 
 TEST(UnprovenSessionWithoutToken, HasNothingToProveUnlessItIsTurnedAway) {
   SessionHarness harness{Options{}};
-  for (Transport* hosted : {&harness.open<LineSession>(1), &harness.open<HttpSession>(2)}) {
-    EXPECT_TRUE(hosted->session().has_proved());
-    harness.host().turn_away(*hosted);
-    EXPECT_FALSE(hosted->session().has_proved());
+  for (HostedSession* hosted : {&harness.open<LineSession>(1), &harness.open<HttpSession>(2)}) {
+    EXPECT_TRUE(hosted->session->is_authenticated());
+    harness.host().on_event(*hosted, ClientRejected{});
+    EXPECT_FALSE(hosted->session->is_authenticated());
   }
 }
 
 // Each has a number of its own, from its first byte on until it is whole.
 TEST_F(UnprovenSession, KnowsWhichRequestIsUnderWay) {
-  Transport& hosted = harness_.open<LineSession>();
-  const auto under_way = [&] { return hosted.session().request_under_way(); };
+  HostedSession& hosted = harness_.open<LineSession>();
+  const auto under_way = [&] { return hosted.session->request_under_way(); };
   EXPECT_EQ(under_way(), 0U);
   std::string unread = offer(hosted, "a");
   const auto first = under_way();
@@ -90,12 +90,12 @@ TEST_F(UnprovenSession, KnowsWhichRequestIsUnderWay) {
 }
 
 TEST_F(UnprovenSession, HasNoRequestUnderWayBehindOneThatBlocks) {
-  Transport& hosted = harness_.open<LineSession>();
+  HostedSession& hosted = harness_.open<LineSession>();
   offer(hosted, "auth\n\nopen sesame\nl\nk\n0\n");
   const std::string unread = offer(hosted, "l\nk\n1\nping\n");
-  ASSERT_TRUE(hosted.session().blocked());
+  ASSERT_TRUE(hosted.session->is_blocked());
   EXPECT_EQ(unread, "ping\n");
-  EXPECT_EQ(hosted.session().request_under_way(), 0U);
+  EXPECT_EQ(hosted.session->request_under_way(), 0U);
 }
 
 // Whether the client may be silent, after each of these lines.
@@ -114,7 +114,7 @@ TEST(SilentSession, MayBeSilentWhileItHoldsWaitsOrListens) {
   SessionHarness harness{Options{}};
   SessionHost& host = harness.host();
   host.receive(harness.open<LineSession>(1), "l\nheld\n0\n");
-  Transport& client = harness.open<LineSession>(2);
+  HostedSession& client = harness.open<LineSession>(2);
   std::string j_token;
   std::string k_token;
   for (const auto& step : steps) {
@@ -131,7 +131,7 @@ TEST(SilentSession, MayBeSilentWhileItHoldsWaitsOrListens) {
     const std::string said = SessionHarness::said_by(client).substr(before);
     if (lines.starts_with("l\nk")) k_token = said.substr(3, 32);
     if (lines.starts_with("w\nj")) j_token = said.substr(3, 32);
-    EXPECT_EQ(host.may_be_silent(client), step.may) << lines << said;
+    EXPECT_EQ(client.session->may_be_silent(), step.may) << lines << said;
   }
 }
 
@@ -149,10 +149,10 @@ TEST(SilentSession, OverHttpMayBeSilentWhileItWaitsOrStreams) {
   for (const auto& [request, may] :
        {std::pair{post(hold), false}, std::pair{post(wait), true},
         std::pair{std::string("GET /v1/events HTTP/1.1\r\nHost: a\r\n\r\n"), true}}) {
-    Transport& client = harness.open<HttpSession>(++id);
+    HostedSession& client = harness.open<HttpSession>(++id);
     ASSERT_EQ(host.receive(client, request), request.size());
     host.end_turn();
-    EXPECT_EQ(host.may_be_silent(client), may) << request << SessionHarness::said_by(client);
+    EXPECT_EQ(client.session->may_be_silent(), may) << request << SessionHarness::said_by(client);
   }
 }
 
@@ -160,10 +160,10 @@ TEST(SilentSession, OverHttpMayBeSilentWhileItWaitsOrStreams) {
 TEST(SilentSession, IsClosedWithAnErrorOrOverHttpWithoutAWord) {
   const auto told = [](auto* kind, bool half) {
     SessionHarness harness{Options{}};
-    Transport& client = harness.open<std::remove_pointer_t<decltype(kind)>>();
-    harness.host().time_out(client, half);
+    HostedSession& client = harness.open<std::remove_pointer_t<decltype(kind)>>();
+    harness.host().on_event(client, ClientTimedOut{half});
     harness.host().end_turn();
-    EXPECT_TRUE(client.is_over());
+    EXPECT_TRUE(client.is_over);
     return SessionHarness::said_by(client);
   };
   for (const bool half : {false, true}) {

@@ -54,6 +54,7 @@ void add_cluster(const Settings& settings, Options& options) {
   options.etcd_password_file = settings.text("etcd-password-file");
   options.cluster_secret_file = settings.text("cluster-secret-file");
   options.forward = settings.is_on("forward");
+  options.forward_timeout = settings.seconds("forward-timeout");
 }
 
 // All but the secret.

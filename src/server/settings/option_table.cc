@@ -386,6 +386,9 @@ constexpr auto kCluster = in_group(
         on_or_off("forward", "true",
                   "Forward requests to the leader while another server leads. Otherwise clients "
                   "are told the address of the leader. Needs --cluster-secret-file."),
+        seconds("forward-timeout", Duration::zero(), {.max = 60'000'000'000, .by_default = "2"},
+                "Time that a client of a follower waits for a leader before its request is "
+                "answered error_not_leader, over HTTP 503 not_leader. 0: no time."),
     }));
 
 constexpr auto kActions =

@@ -123,6 +123,7 @@ TEST(OptionTable, LockdHaHasThoseOfACluster) {
       {"etcd-password-file", "none"},
       {"cluster-secret-file", "none"},
       {"forward", "true"},
+      {"forward-timeout", "2"},
   };
   EXPECT_EQ(settings(Profile::lockd_ha).size(), std::size(kSpecified) + std::size(cluster));
   for (const auto& specified : cluster) {
@@ -281,6 +282,7 @@ const Rule kClusterRules[] = {
     {{"etcd-cluster", "node-id", "etcd-user"}, kIdentifiers, kNotIdentifiers},
     {{"advertise-addr"}, {"a:1", "[::1]:6388"}, {"", "a", "a:65536", "::1:80"}},
     {{"forward"}, {"true", "false"}, {"", "2", "yes "}},
+    {{"forward-timeout"}, {"0", "0.5", "60"}, {"", "60.1", "2s", "-1"}},
     {{"etcd-detect"}, {"0.3", "2", "60"}, {"", "0", "0.299", "60.1", "2s", "-1"}},
     {{"etcd-priority"}, {"0", "10"}, {"", "-1", "11", "high"}},
     {{"etcd-ca", "etcd-cert", "etcd-key", "etcd-password-file", "cluster-secret-file"},

@@ -100,6 +100,7 @@ struct Options {
   std::string cluster_secret_file{};
   HashedSecret cluster_secret{};  // that it holds; none: nothing is forwarded, here or from here
   bool forward = true;
+  Duration forward_timeout = std::chrono::seconds(2);
 
   // Watching.
   std::uint64_t history = 16 << 20;  // bytes of what happened; 0: nothing is kept

@@ -29,7 +29,6 @@ type entry struct {
 	Conn        uint64  `json:"conn"`
 	Srv         string  `json:"srv"`
 	Life        int     `json:"life"`
-	Again       bool    `json:"again"`
 	AutoRelease bool    `json:"auto_release"`
 }
 
@@ -262,9 +261,6 @@ func (s *slice) followUp(e entry, fence uint64, confirmed, unknown verb) {
 	case "ok":
 		op.verb, op.ret, op.set = confirmed, e.Ret, e.set()
 	case "error:not_held":
-		if e.Again { // the first time it was asked, it may have been done
-			s.steps = append(s.steps, op)
-		}
 		op.verb, op.ret, op.set = absent, e.Ret, e.set()
 	}
 	s.steps = append(s.steps, op)

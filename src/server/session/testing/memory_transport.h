@@ -14,6 +14,7 @@ namespace lockd {
 
 class MemoryTransport : public Transport {
  public:
+  void attach(HostedSession& hosted) override { hosted_ = &hosted; }
   std::string& output() override { return output_; }
   void flush() override { send(output_.size()); }
   void cork() override { corked_ = output_.size(); }
@@ -21,8 +22,8 @@ class MemoryTransport : public Transport {
     send(corked_);
     return !output_.empty();
   }
-  std::uint64_t said() const override { return sent_ + output_.size(); }
-  void unsay(std::uint64_t from) override {
+  std::uint64_t bytes_written() const override { return sent_ + output_.size(); }
+  void roll_back_output(std::uint64_t from) override {
     output_.resize(std::max(from, sent_) - sent_);
     corked_ = std::min(corked_, output_.size());
   }
@@ -30,9 +31,7 @@ class MemoryTransport : public Transport {
   bool has_unread() const override { return false; }
   bool input_pending() const override { return false; }
   bool peer_has_left() const override { return false; }
-  bool has_room_for_signal() override { return true; }
-  bool has_room_for_event() const override { return true; }
-  bool has_room_for_report() const override { return true; }
+  bool has_room_for(Push) override { return true; }
   void on_turn_end() override {}
   void on_session_end() override {}
   void close_gently() override {
@@ -41,6 +40,7 @@ class MemoryTransport : public Transport {
   }
 
  protected:
+  HostedSession& hosted() const { return *hosted_; }
   virtual void sent(std::string_view bytes) = 0;
 
  private:
@@ -50,6 +50,7 @@ class MemoryTransport : public Transport {
     sent_ += size;
   }
 
+  HostedSession* hosted_ = nullptr;
   std::string output_;
   std::size_t corked_ = 0;
   std::uint64_t sent_ = 0;

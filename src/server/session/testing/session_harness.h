@@ -16,7 +16,6 @@
 #include "lockd/clock.h"
 #include "lockd/engine.h"
 #include "pubsub/signal_hub.h"
-#include "server/forward/forwarder.h"
 #include "server/session/session_host.h"
 #include "server/session/testing/memory_transport.h"
 #include "server/session/testing/pieced_report.h"
@@ -26,31 +25,34 @@ namespace lockd {
 class SessionHarness {
  public:
   // `journal` may be null: nothing is kept.
-  explicit SessionHarness(Options options, Journal* journal = nullptr)
-      : options_(std::move(options)), journal_(journal) {}
+  explicit SessionHarness(Options options, Journal* journal = nullptr,
+                          LeaderGate& gate = standalone_gate())
+      : options_(std::move(options)), journal_(journal), gate_(gate) {}
   ~SessionHarness() { engine_.close(); }  // while there is a host to hear of it
 
   SessionHost& host() { return host_; }
 
   // One session, and what it has said.
   template <typename Kind>
-  Transport& open(SessionId id = 1, Peer peer = {}) {
+  HostedSession& open(SessionId id = 1, Peer peer = {}) {
     return open(std::make_unique<Kind>(host_.context(), id, std::move(peer)));
   }
-  Transport& open(std::unique_ptr<ServerSession> session) {
+  HostedSession& open(std::unique_ptr<ServerSession> session) {
     return host_.open(std::move(session), std::make_unique<Memory>());
   }
-  static const std::string& said_by(const Transport& hosted) { return memory(hosted).heard; }
+  static const std::string& said_by(const HostedSession& hosted) { return memory(hosted).heard; }
   // Its peer closes, or half-closes.
-  void leave(Transport& hosted) {
-    static_cast<Memory&>(hosted).peer_left = true;
-    host_.peer_closed(hosted);
+  void leave(HostedSession& hosted) {
+    static_cast<Memory&>(*hosted.transport).peer_left = true;
+    host_.on_input_end(hosted);
   }
   // Whether its peer takes what is sent: if not, a report stops there.
-  static void set_room(Transport& hosted, bool room) { static_cast<Memory&>(hosted).room = room; }
+  static void set_room(HostedSession& hosted, bool room) {
+    static_cast<Memory&>(*hosted.transport).room = room;
+  }
   // Whether it takes what it is sent unasked: if not, it is closed.
-  static void set_room_for_signals(Transport& hosted, bool room) {
-    static_cast<Memory&>(hosted).room_for_signals = room;
+  static void set_room_for_signals(HostedSession& hosted, bool room) {
+    static_cast<Memory&>(*hosted.transport).room_for_signals = room;
   }
   // What every report says. It is made when it is asked for, or left to the test.
   std::vector<std::string> report{"{", "", "}"};
@@ -58,6 +60,7 @@ class SessionHarness {
   ReportQueue& reports() { return reports_; }
   const WorkerStats& stats() const { return stats_; }
   Engine& engine() { return engine_; }
+  ManualClock& clock() { return clock_; }
   Access& access() { return access_; }
   ClientRegistry& clients() { return clients_; }
   // Something happens to a key, as the engine would say.
@@ -68,7 +71,7 @@ class SessionHarness {
   // Everything that a new session says when `input` comes in pieces of `piece` bytes.
   template <typename Kind>
   std::string play(std::string_view input, std::size_t piece) {
-    Transport& hosted = open<Kind>();
+    HostedSession& hosted = open<Kind>();
     std::string unread;
     while (!input.empty() && can_go_on(hosted)) {
       unread += input.substr(0, piece);
@@ -96,34 +99,34 @@ class SessionHarness {
 
     void sent(std::string_view bytes) override { heard += bytes; }
     bool peer_has_left() const override { return peer_left; }
-    bool has_room_for_report() const override { return room; }
-    bool has_room_for_signal() override { return room_for_signals; }
+    bool has_room_for(Push what) override {
+      return what == Push::signal ? room_for_signals : room || what == Push::event;
+    }
     void close() override {}
     bool is_idle() const override { return false; }  // a test may still ask what it said
   };
 
-  static const Memory& memory(const Transport& hosted) {
-    return static_cast<const Memory&>(hosted);
+  static const Memory& memory(const HostedSession& hosted) {
+    return static_cast<const Memory&>(*hosted.transport);
   }
 
-  static bool can_go_on(const Transport& hosted) {
-    return !hosted.is_over() && hosted.session().fate() == ServerSession::Fate::open &&
-           !hosted.session().blocked();
+  static bool can_go_on(const HostedSession& hosted) {
+    return !hosted.is_over && hosted.session->is_open() && !hosted.session->is_blocked();
   }
 
   // It was kept waiting for long enough.
-  void end_pause(Transport& hosted) {
-    if (hosted.session().pause() != ServerSession::Pause::none) host_.end_pause(hosted);
+  void end_pause(HostedSession& hosted) {
+    if (hosted.session->pause() != ServerSession::Pause::none) host_.on_event(hosted, PauseOver{});
     host_.end_turn();
   }
 
   // Whatever it waits for comes; what would take too long is given up. A stream stays.
-  void end_wait(Transport& hosted) {
-    if (!hosted.session().blocked()) return;
+  void end_wait(HostedSession& hosted) {
+    if (!hosted.session->is_blocked()) return;
     clock_.advance(std::chrono::seconds(2));
     engine_.sweep();
     host_.end_turn();
-    if (!hosted.session().blocked()) return;
+    if (!hosted.session->is_blocked()) return;
     host_.drain();
     host_.context().draining = false;  // it goes on
     host_.end_turn();
@@ -131,7 +134,7 @@ class SessionHarness {
 
   const Options options_;
   Journal* const journal_;
-  Forwarder forwarder_{options_};
+  LeaderGate& gate_;
   std::atomic<SessionId> last_session_{1000};  // beyond those that tests give
   ManualClock clock_;
   ClientRegistry clients_;
@@ -163,8 +166,8 @@ class SessionHarness {
                      .unix_ms = [] { return std::int64_t{1'700'000'000'000}; },
                      .reports = reports_,
                      .wake = [] {},
-                     .forwarder = options_.cluster_secret.empty() ? nullptr : &forwarder_,
-                     .last_session = &last_session_}};
+                     .last_session = &last_session_,
+                     .gate = gate_}};
 };
 
 }  // namespace lockd
