@@ -56,7 +56,7 @@ ClientConnection::~ClientConnection() {
 
 void ClientConnection::start() {
   if (logs(LogLevel::debug)) {
-    log_event(LogLevel::debug, "client came",
+    log_event(LogLevel::debug, "client connected",
               about({{"tls", session().executor().caller().peer().is_tls}}));
   }
   unproven_.worker = &worker_;
@@ -209,7 +209,7 @@ void ClientConnection::on_session_end() {
   log_violation();
   if (!logs(LogLevel::debug)) return;
   const auto stayed = Connection::Clock::now() - connection_.opened();
-  log_event(LogLevel::debug, "client went", about({{"connected_ms", whole_ms(stayed)}}));
+  log_event(LogLevel::debug, "client disconnected", about({{"connected_ms", whole_ms(stayed)}}));
 }
 
 void ClientConnection::log(PeerEvent& event, LogFields more) const {

@@ -61,6 +61,10 @@ class Signals {
   sigset_t waited_;
 };
 
+// A drain that is over within the delay needs no explanation.
+constexpr auto kDrainLogDelay = 200ms;
+constexpr auto kDrainLogInterval = 5s;
+
 class Daemon {
  public:
   enum class ExitReason { stopped, failed, begins_anew };
@@ -160,9 +164,9 @@ class Daemon {
     return cluster != nullptr && !cluster->status().refused && systemd_.sockets().empty();
   }
 
-  // Until those who hold are gone, or their time is over, or it is asked a second time; then until
-  // the last answers over HTTP are sent. In a cluster, when another may lead there is nothing more
-  // to wait for.
+  // Waits until no line connection holds anything, then until the last HTTP replies are sent; at
+  // most --shutdown-timeout for both, and not beyond a second signal. In a cluster another server
+  // may lead at once, and there is nothing more to wait for.
   Asked drain() {
     log_event(LogLevel::info, "stopping");
     systemd_.stopping();
@@ -170,19 +174,41 @@ class Daemon {
     server_.drain();
     resigned_ = server_.cluster() != nullptr;
     server_.resign();
-    Asked asked = wait_until(began, [this] { return server_.has_no_holders(); });
+    Asked asked = wait_until_zero(
+        began, {"1 connection still holds a lock", " connections still hold locks"},
+        [this] { return server_.line_connections(); });
     if (asked != Asked::nothing) return asked;
     server_.close_http();
-    return wait_until(began, [this] { return server_.is_drained(); });
+    return wait_until_zero(
+        began, {"1 connection still waits for a reply", " connections still wait for replies"},
+        [this] { return server_.connections(); });
   }
 
-  template <typename Done>
-  Asked wait_until(SteadyClock::time_point began, Done done) {
+  // What a drain waits for, in the log.
+  struct DrainText {
+    const char* one;
+    const char* several;
+  };
+
+  template <typename Count>
+  Asked wait_until_zero(SteadyClock::time_point began, DrainText text, Count connections) {
     const bool forever = options_.shutdown_timeout == Duration::zero();
+    auto next_log = SteadyClock::now() + kDrainLogDelay;
     Asked asked = Asked::nothing;
-    while (!done() && asked == Asked::nothing &&
-           (forever || SteadyClock::now() - began < options_.shutdown_timeout)) {
+    while (const std::uint64_t count = connections()) {
+      const auto now = SteadyClock::now();
+      const Duration left = began + options_.shutdown_timeout - now;
+      if (!forever && left <= Duration::zero()) break;
+      if (now >= next_log) {
+        const std::string what = count == 1 ? text.one : std::to_string(count) + text.several;
+        const auto seconds = std::chrono::ceil<std::chrono::seconds>(left).count();
+        const std::string limit = forever ? "" : " up to " + std::to_string(seconds) + " s";
+        log_event(LogLevel::info, "draining: " + what + "; waiting" + limit +
+                                      " (a second signal stops the server now)");
+        next_log = now + kDrainLogInterval;
+      }
       asked = wait(20ms);
+      if (asked != Asked::nothing) break;
     }
     return asked;
   }

@@ -9,7 +9,7 @@
 // Secrets and tokens never go in; a fence may. What peers can cause at info and above goes through
 // a PeerEvent; debug and trace are whole, and cost a branch while they are off:
 //
-//   if (logs(LogLevel::debug)) log_event(LogLevel::debug, "client came", {{"client_id", id}});
+//   if (logs(LogLevel::debug)) log_event(LogLevel::debug, "client connected", {{"client_id", id}});
 #pragma once
 
 #include <atomic>

@@ -145,7 +145,7 @@ TEST(Log, AFloodOfDebugDropsNothingElse) {
   const Redirected redirected(full.get());
   const std::uint64_t before = log_lines_dropped();
   for (int i = 0; i < 5000; ++i) log_event(LogLevel::debug, "request");
-  for (int i = 0; i < 1000; ++i) log_event(LogLevel::warn, "forced end", {{"number", i}});
+  for (int i = 0; i < 1000; ++i) log_event(LogLevel::warn, "hold revoked", {{"number", i}});
   for (int i = 0; i < 5000; ++i) log_event(LogLevel::trace, "batch");
   const std::uint64_t dropped = log_lines_dropped() - before;
   EXPECT_GT(dropped, 8000U);
@@ -158,9 +158,9 @@ TEST(Log, AFloodOfDebugDropsNothingElse) {
   }
   EXPECT_EQ(reported_drops(text), dropped);
   EXPECT_LE(count(text, "log lines dropped"), 3U) << "once a second";
-  EXPECT_EQ(count(text, "forced end number="), 1000U);
-  EXPECT_LT(text.find("forced end number=0\n"), text.find("forced end number=999\n"));
-  EXPECT_LT(text.find("forced end number=999\n"), text.find("batch")) << "in their order";
+  EXPECT_EQ(count(text, "hold revoked number="), 1000U);
+  EXPECT_LT(text.find("hold revoked number=0\n"), text.find("hold revoked number=999\n"));
+  EXPECT_LT(text.find("hold revoked number=999\n"), text.find("batch")) << "in their order";
 }
 
 }  // namespace

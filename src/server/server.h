@@ -48,12 +48,11 @@ class Server {
   // Those who hold may renew and release, over HTTP until close_http(). A server of a cluster takes
   // no new connections at all, and serves nobody: another does.
   void drain();
-  // Whether every line connection is gone: the last were those that held something.
-  bool has_no_holders() const { return context_.admission.line_connections() == 0; }
+  // Line connections. While the server drains, those that are left hold something.
+  std::size_t line_connections() const { return context_.admission.line_connections(); }
+  std::size_t connections() const { return context_.admission.connections(); }
   // No HTTP any more, but for answers that are under way.
   void close_http();
-  // Whether nobody is connected any more.
-  bool is_drained() const { return context_.admission.connections() == 0; }
   // How many keys, connections and subscriptions there are: what memory is used for.
   std::uint64_t objects() const {
     return context_.engine.stats().keys + context_.admission.connections() +

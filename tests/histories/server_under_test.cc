@@ -172,7 +172,7 @@ void HostUnderTest::stop() {
   closed_to_visits_ = true;
   server_->drain();
   const Instant deadline = now() + kSecond;
-  while (!server_->has_no_holders() && now() < deadline) {
+  while (server_->line_connections() > 0 && now() < deadline) {
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }
   goes_down();

@@ -88,7 +88,7 @@ std::vector<object> run_at(const std::string& level) {
     EXPECT_EQ(client.ask(request("r", "kept", token)), "ok");
     EXPECT_EQ(masked(waiter.read_line()), "ok <token> 33");
     ::kill(server.pid(), SIGHUP);
-    EXPECT_TRUE(server.comes_to_log("lease ran out"));
+    EXPECT_TRUE(server.comes_to_log("lease expired"));
     if (level == "trace") {
       EXPECT_TRUE(server.comes_to_log("idle keys forgotten"));
     }
@@ -116,10 +116,10 @@ const std::vector<object>& log_at(const std::string& level) {
   return logs.at(level);
 }
 
-const std::set<std::string> kAtWarn = {"authentication failed", "lease ran out", "violation"};
+const std::set<std::string> kAtWarn = {"authentication failed", "lease expired", "violation"};
 const std::set<std::string> kAtInfo = {"starting", "recovered", "listening",
                                        "reloaded", "stopping",  "stopped"};
-const std::set<std::string> kAtDebug = {"client came", "client went", "request"};
+const std::set<std::string> kAtDebug = {"client connected", "client disconnected", "request"};
 const std::set<std::string> kAtTrace = {"batch", "idle keys forgotten", "sweep"};
 
 std::set<std::string> all_of(std::initializer_list<std::set<std::string>> sets) {
@@ -132,6 +132,18 @@ TEST(LogLevels, EachAddsWhatItShould) {
   EXPECT_EQ(events_of(log_at("info")), all_of({kAtWarn, kAtInfo}));
   EXPECT_EQ(events_of(log_at("debug")), all_of({kAtWarn, kAtInfo, kAtDebug}));
   EXPECT_EQ(events_of(log_at("trace")), all_of({kAtWarn, kAtInfo, kAtDebug, kAtTrace}));
+}
+
+TEST(LogLevels, DrainSaysWhatItWaitsFor) {
+  ServerProcess server({"--memory", "--shutdown-timeout", "300", "--host", "127.0.0.1"});
+  LineClient holder(server.port(), 0, false);
+  ASSERT_EQ(masked(holder.ask(request("l", "k", "0"))), "ok <token> 33");
+  server.terminate();
+  EXPECT_TRUE(server.comes_to_log("draining: 1 connection still holds a lock; waiting up to 300 "
+                                  "s (a second signal stops the server now)"))
+      << server.log();
+  server.terminate();
+  EXPECT_EQ(server.await_exit(), 0);
 }
 
 // Whose port is not in its log, as that is at info.
@@ -180,8 +192,8 @@ TEST(LogLevels, NumbersAreNumbers) {
   for (const object& line : {violation, find(lines, "authentication failed")}) {
     EXPECT_TRUE(text(line, "peer").starts_with("127.0.0.1:")) << line;
   }
-  EXPECT_GE(number(find(lines, "client went"), "connected_ms"), 0);
-  const object expired = find(lines, "lease ran out", "short");
+  EXPECT_GE(number(find(lines, "client disconnected"), "connected_ms"), 0);
+  const object expired = find(lines, "lease expired", "short");
   EXPECT_GE(number(expired, "held_ms"), 1000);
   EXPECT_GT(number(expired, "fence"), 0);
   EXPECT_TRUE(text(expired, "holder").starts_with("tcp:")) << expired;

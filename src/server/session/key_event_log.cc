@@ -8,7 +8,7 @@ namespace {
 
 using Type = KeyEvent::Type;
 
-PeerEvent lease_ran_out(LogLevel::warn, "lease ran out");
+PeerEvent lease_ran_out(LogLevel::warn, "lease expired");
 PeerEvent slow_wait(LogLevel::warn, "slow wait");
 PeerEvent slow_hold(LogLevel::warn, "slow hold");
 
