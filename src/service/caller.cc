@@ -8,10 +8,6 @@
 namespace lockd {
 namespace {
 
-Rejected reject(Rejected::Reason reason, std::string detail = {}) {
-  return {reason, std::move(detail)};
-}
-
 // The names of the call that a restricted client may not use freely.
 template <typename Check>
 bool may_use_names(const Call& call, Check may_touch, auto may_listen) {

@@ -10,8 +10,6 @@
 namespace lockd {
 namespace {
 
-Rejected reject(Rejected::Reason reason) { return {reason}; }
-
 Holder holder_of(const Owner& owner, Session& session, TokenSource& secrets) {
   if (!owner.name.empty()) return owner.name;
   if (owner.secret.has_value()) return Holder(&session, *owner.secret).chosen();

@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -136,6 +137,10 @@ struct Rejected {
   Reason reason = Reason::denied;
   std::string detail{};
 };
+
+inline Rejected reject(Rejected::Reason reason, std::string detail = {}) {
+  return {reason, std::move(detail)};
+}
 
 using Reply =
     std::variant<Blocked, Done, Granted, Queued, Renewed, Released, FenceFound, SignalSent,

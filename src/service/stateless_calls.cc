@@ -10,10 +10,6 @@
 namespace lockd {
 namespace {
 
-Rejected reject(Rejected::Reason reason, std::string detail = {}) {
-  return {reason, std::move(detail)};
-}
-
 // Why the server `node` could not lead now.
 std::optional<Reply> refuse_successor(const SessionContext& context, const ClusterStatus& status,
                                       std::string_view node) {
