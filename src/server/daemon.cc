@@ -174,9 +174,9 @@ class Daemon {
     server_.drain();
     resigned_ = server_.cluster() != nullptr;
     server_.resign();
-    Asked asked = wait_until_zero(
-        began, {"1 connection still holds a lock", " connections still hold locks"},
-        [this] { return server_.line_connections(); });
+    Asked asked =
+        wait_until_zero(began, {"1 connection still holds a lock", " connections still hold locks"},
+                        [this] { return server_.line_connections(); });
     if (asked != Asked::nothing) return asked;
     server_.close_http();
     return wait_until_zero(
@@ -197,7 +197,7 @@ class Daemon {
     Asked asked = Asked::nothing;
     while (const std::uint64_t count = connections()) {
       const auto now = SteadyClock::now();
-      const Duration left = began + options_.shutdown_timeout - now;
+      const Duration left = options_.shutdown_timeout - Duration(now - began);
       if (!forever && left <= Duration::zero()) break;
       if (now >= next_log) {
         const std::string what = count == 1 ? text.one : std::to_string(count) + text.several;

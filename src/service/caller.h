@@ -1,4 +1,4 @@
-// Caller: who a session's client is, and what it may do.
+// Caller: the identity of a session's client, and its rights.
 //
 // Belongs to its session, on the thread of the session's host.
 #pragma once

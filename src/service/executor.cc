@@ -135,8 +135,8 @@ Reply Executor::on_published(std::size_t delivered) {
   return SignalSent{delivered};
 }
 
-// Signals of a stream and of the line command `listen` could not be told apart, so a connection has
-// one or the other.
+// A client could not distinguish signals of a stream from those of the line command `listen`, so a
+// connection has one or the other.
 Reply Executor::run(const Listen& call) {
   const Subscribed how = call.as_stream ? Subscribed::by_stream : Subscribed::by_command;
   if (call.as_stream && subscribed_ == Subscribed::by_command)

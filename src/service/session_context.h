@@ -106,8 +106,8 @@ struct SessionContext : HostSetup {
   std::string date{};    // as HTTP writes it; updated every tick
   bool draining = false;
 
-  // A server of a cluster that stops hands over to another at once. A single server goes on serving
-  // clients that hold something.
+  // A server of a cluster that stops hands over to another at once. A single server continues to
+  // serve clients that hold something.
   bool hands_over() const { return draining && cluster != nullptr; }
   LeaderAddress leader() const { return {gate.leader_address(), gate.leader_http_address()}; }
 };

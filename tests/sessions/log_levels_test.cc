@@ -139,8 +139,9 @@ TEST(LogLevels, DrainSaysWhatItWaitsFor) {
   LineClient holder(server.port(), 0, false);
   ASSERT_EQ(masked(holder.ask(request("l", "k", "0"))), "ok <token> 33");
   server.terminate();
-  EXPECT_TRUE(server.comes_to_log("draining: 1 connection still holds a lock; waiting up to 300 "
-                                  "s (a second signal stops the server now)"))
+  EXPECT_TRUE(
+      server.comes_to_log("draining: 1 connection still holds a lock; waiting up to 300 "
+                          "s (a second signal stops the server now)"))
       << server.log();
   server.terminate();
   EXPECT_EQ(server.await_exit(), 0);

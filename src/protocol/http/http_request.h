@@ -15,7 +15,7 @@ struct HttpRequest {
   bool keep_alive = false;  // its connection, as far as the client is concerned
   bool has_origin = false;
   bool is_cross_site = false;  // a browser says that a page of another site makes it ask
-  bool is_forwarded = false;   // a proxy says that it asks for somebody else
+  bool is_forwarded = false;   // a proxy sent it for another client
   std::string target;          // path and query, as sent; begins with '/'
   std::string host;            // empty only in HTTP/1.0
   std::string origin;          // of the page whose script asks, if a browser asks

@@ -1,2 +1,2 @@
-// Boost.JSON itself: Debian's package of it is headers, to be compiled by whoever uses them.
+// Boost.JSON itself: Debian's package has only headers, which the program compiles.
 #include <boost/json/src.hpp>

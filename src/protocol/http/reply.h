@@ -26,14 +26,14 @@ void write_reply(std::string& out, const ReplyHead& head, std::string_view body,
 // Leave to send the body.
 void write_continue(std::string& out);
 
-// A reply whose length nobody knows yet: the events, or the pieces of a body, that follow it. In
-// HTTP/1.1 they come in chunks; in 1.0, which has none, the end of the connection ends it.
+// A reply whose length is not known yet: events, or pieces of a body, follow. HTTP/1.1 sends them
+// in chunks; in HTTP/1.0 the end of the connection ends the reply.
 void write_stream_head(std::string& out, const ReplyHead& head);
 void write_stream_piece(std::string& out, bool chunked, std::string_view piece);
 // `data` has no line ends.
 void write_stream_event(std::string& out, bool chunked, std::string_view event,
                         std::string_view data);
-// A line that says nothing, so that whoever reads knows that the server is there.
+// A comment line, which shows the reader that the server is alive.
 void write_stream_ping(std::string& out, bool chunked);
 void write_stream_end(std::string& out, bool chunked);
 

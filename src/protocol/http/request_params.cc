@@ -216,7 +216,7 @@ RequestParams RequestParams::of_query(
   RequestParams params;
   params.from_query_ = true;
   for (const auto& [name, value] : query) {
-    // What is wrong is told by its name: it must be one that can be said again.
+    // An error repeats the member's name, so the name must be printable.
     if (!is_name(name)) params.refuse("a member", "has no proper name");
     if (params.ask(name) != nullptr) params.refuse(name, "is given twice");
     if (params.members_.size() == kCountMax) params.refuse(name, "is one too many");
@@ -280,7 +280,7 @@ std::optional<std::int64_t> RequestParams::number_if_given(std::string_view memb
   if (!is_number || number < min || number > max) {
     refuse(member,
            "must be a whole number from " + std::to_string(min) + " to " + std::to_string(max));
-    number = min;  // whoever computes with it before the refusal is told stays in range
+    number = min;  // the caller may compute with it before it looks at error()
   }
   return number;
 }

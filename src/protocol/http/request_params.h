@@ -1,7 +1,7 @@
 // The named values that a request carries: the members of a JSON object, or of a query.
 //
-// Each is asked for by name; the first thing that is wrong is kept as the error, and names its
-// member. What nobody has asked for by the end is unknown, and refused: a misspelt `ttl_ms` must
+// The caller reads each member by name. error() is the first problem, and names its member. A
+// member that the caller has not read by then is unknown, and an error: a misspelt `ttl_ms` must
 // not pass in silence.
 //
 //   RequestParams params = RequestParams::of_json(request.body);
@@ -9,7 +9,7 @@
 //   const auto ttl_ms = params.number("ttl_ms", 1, kMsMax);  // none: absent
 //   if (const HttpError error = params.error()) return refuse(error);
 //
-// A member may also be an array of texts, or of objects, whose members are asked for likewise.
+// A member may also be an array of texts, or of objects, whose members are read by name, too.
 //
 // Values live as long as the RequestParams, also when that is moved.
 #pragma once
@@ -29,7 +29,7 @@ namespace lockd {
 class RequestParams {
  public:
   static constexpr std::size_t kCountMax = 16;
-  // So many elements of an array are kept; of the rest it is known that they were there.
+  // How many elements of an array are kept. The others are only counted.
   static constexpr std::size_t kElementsMax = 64;
 
   // The body as one JSON object of texts, whole numbers (5, 5.0, 5e0), truth values and arrays; no
@@ -41,7 +41,7 @@ class RequestParams {
   bool has(std::string_view member) const;
   // A key or a holder: must be there, and be a name (see base/text.h).
   std::string_view name(std::string_view member);
-  // Likewise if it is there; else empty.
+  // A key or a holder that may be absent; then empty.
   std::string_view name_if_given(std::string_view member);
   // Any text that must be there.
   std::string_view text(std::string_view member);
@@ -54,13 +54,13 @@ class RequestParams {
   bool truth(std::string_view member);
   // An array that must be there, of 1 to kElementsMax names.
   std::vector<std::string_view> names(std::string_view member);
-  // Likewise of objects. What is found wrong with one of them is wrong with the whole.
+  // An array that must be there, of 1 to kElementsMax objects. An error in one is an error of all.
   std::span<RequestParams> objects(std::string_view member);
 
   // For rules of the caller's own.
   void refuse(std::string_view member, std::string_view problem);
 
-  // Status 0 when all is well. To be asked last.
+  // Status 0: no error. The last call.
   HttpError error() const;
 
  private:

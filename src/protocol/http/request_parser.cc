@@ -153,7 +153,7 @@ bool RequestParser::find_head(std::string_view unread) {
   return false;
 }
 
-// What Beast refuses by itself is told in a general way: it is nobody's honest mistake.
+// Requests that Beast itself rejects get a general message: honest clients do not send them.
 std::size_t RequestParser::feed(std::string_view bytes) {
   Code code;
   const std::size_t taken = put(boost::asio::buffer(bytes.data(), bytes.size()), code);

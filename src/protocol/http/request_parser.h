@@ -12,8 +12,8 @@
 //   else if (parser.is_complete()) ...   // parser.request()
 //   else if (parser.has_head()) ...      // all of it but the body
 //
-// The head is taken in by a call of its own, so that whoever asks can be refused before the body. A
-// body takes memory as it comes, not as it is announced.
+// A call of its own consumes the head, so that the caller can reject the request before the body
+// arrives. A body takes memory as it arrives, not as it is announced.
 //
 // Used by one thread at a time, for one request. No I/O.
 #pragma once

@@ -1,8 +1,8 @@
 // Finds requests in a stream of bytes: three lines each, however the stream was cut into pieces.
 //
-// For whoever reads a connection. The bytes stay in the reader's buffer; the framer only says where
-// the lines are, and remembers how far it has looked, so that a request that trickles in byte by
-// byte is searched once.
+// The bytes stay in the buffer of the caller, which reads the connection. The framer finds the
+// lines and remembers how far it has looked, so that a request that arrives byte by byte is
+// searched once.
 //
 //   for (;;) {
 //     const auto framed = framer.next(buffer.unread());

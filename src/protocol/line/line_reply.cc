@@ -52,8 +52,8 @@ std::string_view status_of(Command command, Outcome outcome, bool detailed) noex
     case Outcome::already_enqueued: return in_detail("error_already_enqueued");
     case Outcome::not_enqueued: return in_detail("error_not_enqueued");
     case Outcome::expired:
-      // To a renewal or a release it says only that nobody holds the key, not that this token ever
-      // did: no lease to speak of.
+      // A renewal or a release of a key that is not held: the token may never have been granted, so
+      // the reply names no lease.
       return command == Command::await_turn ? in_detail("error_lease_expired") : kStatusError;
     case Outcome::cancelled:
     case Outcome::taken_over:

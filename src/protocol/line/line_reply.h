@@ -29,10 +29,9 @@ inline constexpr std::string_view kStatusErrorAuth = "error_auth";
 inline constexpr std::string_view kStatusErrorDenied = "error_denied";
 inline constexpr std::string_view kStatusErrorDraining = "error_draining";
 
-// The word that tells a client of `command` how it ended: the whole reply, or the first field of
-// it. With `detailed`, some of what is else a bare `error` has a name. Precondition: `command` is
-// one of the five that the engine answers, and `outcome` is not queued unless it is an enqueue: the
-// others have no reply yet.
+// The first word of the reply to `command`, or the whole reply. With `detailed`, some of what is
+// else a bare `error` has a name. Precondition: `command` is one of the five that the engine
+// answers, and `outcome` is not queued unless it is an enqueue: the others have no reply yet.
 std::string_view status_of(Command command, Outcome outcome, bool detailed) noexcept;
 
 // `<status>`

@@ -20,9 +20,8 @@
 
 namespace lockd {
 
-// Which rule of the protocol a client broke. The reply is `error`, whichever it was, and the
-// connection is closed, unless the server is told to go on. The numbers are for the log and the
-// counters.
+// Which rule of the protocol a client broke. The reply to each is `error`. The connection closes,
+// unless --no-close-on-violation is set. The numbers are for the log and the counters.
 enum class Violation : std::uint8_t {
   none = 0,
   unknown_command = 3,
@@ -33,7 +32,7 @@ enum class Violation : std::uint8_t {
   bad_arguments = 8,  // too few, too many; a signal's payload blank or too long; a client's note
   bad_lease = 9,
   read_timeout = 10,   // 10 to 12 are found by the session and the framer
-  disconnected = 11,   // nobody is left to reply to
+  disconnected = 11,   // the client left in the middle of a request
   line_too_long = 12,  // LineFramer::Status::line_too_long
   bad_limit = 13,      // or permits: none, or more than the limit
   http_request = 14,   // or its header `Host`, where a command is due
@@ -80,7 +79,7 @@ struct LineRequest {
   Kind kind = Kind::lock;
   Mode mode = Mode::exclusive;    // acquire, enqueue, of a lock
   std::uint32_t limit = 1;        // acquire, enqueue, of a semaphore
-  std::uint32_t permits = 1;      // likewise; at most the limit
+  std::uint32_t permits = 1;      // acquire, enqueue, of a semaphore; at most the limit
   std::string_view key{};         // the channel of signal, the pattern of listen and unlisten,
                                   // the name of client and of peer, the method and path of api
   Duration wait{};                // acquire, await_turn

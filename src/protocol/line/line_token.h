@@ -1,8 +1,8 @@
 // The token of the line protocol: 32 lower-case hex digits that name one grant.
 //
 // The first 16 are the grant's fence, so that the tokens of one key sort, as plain strings, in the
-// order of their grants. The other 16 are a secret, which serves as the holder: who can say both
-// may renew and release. A plain value for any thread.
+// order of their grants. The other 16 are a secret, which serves as the holder: a client that knows
+// both may renew and release. A plain value for any thread.
 //
 // There is no operator==: secrets are compared where holds are kept, in constant time.
 #pragma once

@@ -80,7 +80,7 @@ void EventFeed::remove_watcher() {
   MutexLock lock(mutex_);
   if (--watchers_ > 0) return;
   observe(false);
-  ring_.swap(needless);  // all of it is behind every place that anybody will ask for
+  ring_.swap(needless);  // no later reader starts before its end
 }
 
 // What takes time, to allocate and to free, is done while others may read.

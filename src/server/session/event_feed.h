@@ -1,9 +1,9 @@
-// The latest of what happened to keys, kept for those who look on: the dashboard, `lockctl watch`.
+// EventFeed: the latest key events, for the clients that watch: the dashboard, `lockctl watch`.
 //
-// The engine leaves events here, under its locks; workers read them when they tick. The feed
-// is a ring: who does not read in time misses some, and is told how many. While nobody watches the
-// engine collects only what is rare. A hold that a session has lost is told to that session's host
-// at once, whoever watches.
+// The engine appends events under its locks; workers read them when they tick. The feed is a ring:
+// a reader that is late misses events, and learns how many. Without watchers the engine collects
+// only rare events. The loss of a hold goes to the host of the session that lost it at once, with
+// or without watchers.
 //
 // Any thread may call anything.
 #pragma once
@@ -36,19 +36,20 @@ class EventFeed final : public Observer {
   static constexpr std::size_t kEntriesMax = 16 * 1024;
   static constexpr std::size_t kEntriesPerRead = 256;
 
-  // 0 is no limit. `clients` may be null: nobody hears of what it has lost.
+  // 0 is no limit. `clients` may be null: then losses are not reported.
   explicit EventFeed(std::size_t watchers_max = 0, ClientRegistry* clients = nullptr)
       : watchers_max_(watchers_max), clients_(clients) {}
 
   const ClientRegistry* clients() const { return clients_; }
 
-  // Somebody looks on, from the returned place on; none: there are as many as there may be.
+  // Adds a watcher, and returns the place from which it reads; nothing, if there are too many.
   std::optional<std::uint64_t> add_watcher() EXCLUDES(mutex_);
   void remove_watcher() EXCLUDES(mutex_);
 
-  // Appends to `entries` what there is from `place` on, up to the first that `may_tell` refuses,
-  // and no more than kEntriesPerRead: the engine waits meanwhile. Returns how many had gone before
-  // they were read; behind those is the first. Precondition: the caller has watched since `place`.
+  // Appends the entries from `place` on to `entries`, up to the first that `may_tell` refuses, and
+  // at most kEntriesPerRead, because the engine waits meanwhile. Returns how many entries were
+  // overwritten before; the first one read follows those. Precondition: the caller has watched
+  // since `place`.
   std::uint64_t read(std::uint64_t place, Entries& entries, const MayTell& may_tell) const
       EXCLUDES(mutex_);
 

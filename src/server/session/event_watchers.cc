@@ -9,8 +9,8 @@
 namespace lockd {
 namespace {
 
-// What one turn has to take, in nodes and watchers visited: about a millisecond. To write an event
-// down costs as much as so many of them. An event that was begun is told to all.
+// The budget of a turn, in nodes and watchers visited: about a millisecond. Writing an event as
+// JSON costs as much as kCostOfJson of them. An event that was begun reaches all of its watchers.
 constexpr std::size_t kCostPerTurn = 16 * 1024;
 constexpr std::size_t kCostOfJson = 16;
 
@@ -125,7 +125,7 @@ bool EventWatchers::tell_some(Now now, const EventFeed::MayTell& may_tell, const
   return true;
 }
 
-// False when there is nothing to tell now.
+// False: no event can be sent now.
 bool EventWatchers::read_some(const EventFeed::MayTell& may_tell) {
   entries_.clear();
   told_ = 0;

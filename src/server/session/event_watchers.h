@@ -1,15 +1,15 @@
-// The sessions of one host that watch what happens to keys, each those with its prefix.
+// EventWatchers: the sessions of one host that watch key events, each for keys with its prefix.
 //
-// They are found by prefix: the prefixes are a radix tree, and the way of a key through it passes
-// those who watch the key, and nobody else. So an event costs the length of its key and those whom
-// it concerns, however many watch, and whatever prefixes they have chosen.
+// The prefixes are a radix tree. The way of a key through the tree passes exactly the sessions that
+// watch the key, so an event costs the length of its key and its watchers, however many sessions
+// watch other prefixes.
 //
-// A turn has a budget. What it does not get to is for the next turns; what the feed has overwritten
-// by then was missed, by everybody here, and so is what somebody had no room for. Everybody is told
-// how many it missed with the next event that it is told of.
+// A turn has a budget; later turns handle the rest. Every watcher misses the events that the feed
+// has overwritten by then, and a watcher without room for an event misses that one. The next event
+// that a watcher receives says how many it missed.
 //
-// 1. Every node but the root is somebody's prefix, or has two children or more.
-// 2. While somebody watches, the feed keeps what has happened since.
+// 1. Every node but the root is the prefix of a watcher, or has at least two children.
+// 2. While a session watches, the feed keeps the events that happened since.
 //
 // Used by the thread of its host only.
 #pragma once
@@ -32,7 +32,7 @@ namespace lockd {
 
 class EventWatchers {
  public:
-  // One event goes to one watcher, which had missed so many before it. False: it has no room.
+  // Sends one event to one watcher, which missed `missed` events before it. False: it has no room.
   using Tell =
       std::function<bool(SessionId watcher, const KeyEventJson& event, std::uint64_t missed)>;
   struct Now {
@@ -44,13 +44,13 @@ class EventWatchers {
   EventWatchers(const EventWatchers&) = delete;
   EventWatchers& operator=(const EventWatchers&) = delete;
 
-  // Watches from now on, and is told of those keys alone that it may see. False when as many watch,
-  // here and elsewhere, as the feed has room for. Precondition: it does not watch yet.
+  // The session watches from now on, as far as it may see keys. False: the feed has as many
+  // watchers as it may have, on all hosts. Precondition: the session does not watch yet.
   bool add(SessionId watcher, std::string_view prefix, PermitPtr confined_to = nullptr);
   void remove(SessionId watcher);  // if it watches
 
-  // Tells of what has happened and `may_tell` lets pass, as far as the budget of a turn goes. True
-  // when there is more. Precondition: `tell` adds and removes nobody.
+  // Sends the events that `may_tell` lets pass, as far as the budget of a turn allows. True: there
+  // are more. Precondition: `tell` adds and removes no watcher.
   bool tell_some(Now now, const EventFeed::MayTell& may_tell, const Tell& tell);
 
   // The size of the tree, the root aside.
@@ -90,8 +90,8 @@ class EventWatchers {
   std::size_t nodes_ = 0;
   std::unordered_map<SessionId, Watcher> watchers_;  // which stay where they are
   EventFeed::Entries entries_;                       // that were read
-  std::size_t told_ = 0;                             // of them
-  std::uint64_t place_ = 0;                          // in the feed, of the next to be told
+  std::size_t told_ = 0;                             // how many of entries_ were sent
+  std::uint64_t place_ = 0;                          // in the feed, of the next event to send
 };
 
 }  // namespace lockd

@@ -136,8 +136,8 @@ void HttpSession::advance(bool is_last, std::string& out) {
   execute(*incoming, !was_admitted, out);
 }
 
-// Whether the request may go on; otherwise it has been answered. The session does not look for the
-// end of a body that it does not want, so it keeps the connection open only if there is none.
+// Whether the request may continue; otherwise it has been answered. The session does not look for
+// the end of a body that it does not want, so it keeps the connection open only if there is none.
 bool HttpSession::admit_head(Incoming& incoming, std::string& out) {
   const HttpRequest& request = incoming.parser.request();
   exchange_ = {.keep_alive = request.keep_alive && incoming.parser.is_complete(),

@@ -1,8 +1,8 @@
 // SignalOutlet: the signals that one host's sessions publish, and those that they receive.
 //
-// Signals have a budget per turn, because leases depend on the length of a turn: so many
-// subscriptions are visited to publish, and so many bytes are handed to sessions. The rest belongs
-// to later turns. A signal that has to wait blocks its publisher's session.
+// Signals have a budget per turn, because leases depend on the length of a turn. It limits the
+// subscriptions that are visited to publish, and the bytes that are handed to sessions. The rest
+// belongs to later turns. A signal that has to wait blocks its publisher's session.
 //
 // Used by the host's thread, but for the Mailbox functions.
 #pragma once
