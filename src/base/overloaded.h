@@ -8,4 +8,8 @@ struct Overloaded : Functions... {
   using Functions::operator()...;
 };
 
+// clang 14 does not deduce the arguments of an aggregate.
+template <typename... Functions>
+Overloaded(Functions...) -> Overloaded<Functions...>;
+
 }  // namespace lockd

@@ -239,7 +239,7 @@ void Worker::tick() {
     if (connection == nullptr) break;
     round_.push_back(connection);
     connection->check_silence(now);
-    host_.recheck(connection->hosted());
+    if (host_.context().draining) host_.touch(connection->hosted());
   }
 }
 

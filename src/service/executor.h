@@ -69,12 +69,11 @@ class Executor {
   // The stream of events or signals that replies to a call. It ends with the session.
   bool is_streaming() const { return is_streaming_; }
   void end_stream() { is_streaming_ = false; }
-  bool listens() const {
-    return subscribed_ != Subscribed::no && context_.hub.listens(subscriber());
-  }
   bool listens_by_stream() const { return subscribed_ == Subscribed::by_stream; }
   // Whether the client receives signals or events that it did not ask for one by one.
-  bool is_pushed_to() const { return is_streaming_ || listens(); }
+  bool is_pushed_to() const {
+    return is_streaming_ || (subscribed_ != Subscribed::no && context_.hub.listens(subscriber()));
+  }
 
   SessionId id() const { return session_.id; }
   // How the client named itself; null if it did not.

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "cluster/membership_proof.h"
@@ -327,12 +328,16 @@ TEST(ForwardingLimits, LeaderRefusesChannelsAboveItsOwn) {
     if (options.node_id == "a") options.max_connections = 3;
   });
   cluster.lead("a");
-  cluster.await_link("b");
   std::vector<LineClient> clients;
-  for (int i = 0; i < 3; ++i) {
-    clients.push_back(cluster.connect("b"));
-    EXPECT_EQ(clients.back().ask(request("barrier", "", "")), "ok");
+  for (int tries = 0; clients.size() < 3 && tries < 500; ++tries) {
+    LineClient client = cluster.connect("b");
+    if (client.ask(request("barrier", "", "")) == "ok") {
+      clients.push_back(std::move(client));
+    } else {
+      std::this_thread::sleep_for(20ms);  // the link is not up yet
+    }
   }
+  ASSERT_EQ(clients.size(), 3U);
   LineClient refused = cluster.connect("b");
   refused.send(request("barrier", "", ""));
   EXPECT_EQ(refused.read_line(), kEnd);

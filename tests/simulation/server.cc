@@ -238,7 +238,7 @@ void Server::drain() {
 
 void Server::recheck() {
   is_in_turn_ = true;
-  for (const auto& [id, wire] : wires_) host_->recheck(wire->record());
+  for (const auto& [id, wire] : wires_) host_->touch(wire->record());
 }
 
 bool Server::has_no_holders() const {

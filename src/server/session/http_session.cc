@@ -152,22 +152,18 @@ bool HttpSession::admit_head(Incoming& incoming, std::string& out) {
   if (logs(LogLevel::debug)) {
     executor_.log().begin(as_utf8(name_of(request.method) + incoming.target.path));
   }
-  find_route(incoming);
+  incoming.match = match_route(request.method, incoming.target.path);
+  if (incoming.match.route != nullptr) {
+    exchange_.call = incoming.match.route->call;
+  } else if (find_web_file(incoming.target.path) != nullptr) {
+    exchange_.call = HttpCall::page;
+  }
   if (!check_caller(request, out) || !check_method(incoming, out) || !check_rights(incoming, out) ||
       !has_room_for_body(incoming, out)) {
     return false;
   }
   exchange_.keep_alive = request.keep_alive;
   return true;
-}
-
-void HttpSession::find_route(Incoming& incoming) {
-  incoming.match = match_route(incoming.parser.request().method, incoming.target.path);
-  if (incoming.match.route != nullptr) {
-    exchange_.call = incoming.match.route->call;
-  } else if (find_web_file(incoming.target.path) != nullptr) {
-    exchange_.call = HttpCall::page;
-  }
 }
 
 bool HttpSession::check_method(const Incoming& incoming, std::string& out) {
@@ -440,24 +436,19 @@ void HttpSession::write_report_piece(const ReportPiece& piece, std::string& out)
     return write_body(200, piece.text + std::string(last), out, {},
                       is_text ? kMetricsType : kJsonType);
   }
-  if (!is_in_report_) begin_report(out);
-  if (!is_in_report_) return;
+  if (!is_in_report_) {
+    if (exchange_.http_1_0) exchange_.keep_alive = false;
+    const std::string fields = reply_fields(200);
+    write_stream_head(out, head(200, is_text ? kMetricsType : kJsonType, fields));
+    if (!exchange_.with_body) return executor_.end_report();
+    is_in_report_ = true;
+  }
   write_stream_piece(out, is_chunked(), piece.text);
   if (!ends) return;
   write_stream_piece(out, is_chunked(), last);
   write_stream_end(out, is_chunked());
   is_in_report_ = false;
   if (context_.draining) close();
-}
-
-// The reply to HEAD is the head alone.
-void HttpSession::begin_report(std::string& out) {
-  if (exchange_.http_1_0) exchange_.keep_alive = false;
-  const std::string fields = reply_fields(200);
-  const bool is_text = exchange_.call == HttpCall::metrics;
-  write_stream_head(out, head(200, is_text ? kMetricsType : kJsonType, fields));
-  is_in_report_ = exchange_.with_body;
-  if (!is_in_report_) executor_.end_report();
 }
 
 // Events.

@@ -61,7 +61,6 @@ class HttpSession final : public ServerSession {
   // Receiving.
   void advance(bool is_last, std::string& out);
   bool admit_head(Incoming& incoming, std::string& out);
-  void find_route(Incoming& incoming);
   bool check_caller(const HttpRequest& request, std::string& out);
   bool check_method(const Incoming& incoming, std::string& out);
   bool check_rights(const Incoming& incoming, std::string& out);
@@ -89,7 +88,6 @@ class HttpSession final : public ServerSession {
   void begin_stream(std::string& out);
   void end_stream(std::string& out);
   void write_report_piece(const ReportPiece& piece, std::string& out);
-  void begin_report(std::string& out);
   std::string common_fields(std::string_view cache_control) const;
   std::string reply_fields(int status) const;
   ReplyHead head(int status, std::string_view type, std::string_view fields);

@@ -138,7 +138,13 @@ void SessionHost::handle(const Inbox::Letter& letter) {
   std::visit(Overloaded{
                  [&](const WaitResult& result) { end_wait(letter.to, result); },
                  [&](const std::shared_ptr<const ReportPiece>& piece) {
-                   if (hosted != nullptr) take_report(*hosted, *piece);
+                   if (hosted == nullptr) return;
+                   hosted->awaits_report = false;
+                   OutputGate::depend(*hosted, piece->position);
+                   on_event(*hosted, ReportArrived{*piece});
+                   if (!hosted->session->is_blocked()) return;
+                   hosted->report = piece->rest;
+                   continue_report(*hosted);
                  },
                  [&](const LostHold& lost) {
                    if (hosted == nullptr) return;
@@ -172,15 +178,6 @@ void SessionHost::end_wait(SessionId id, const WaitResult& result) {
   }
   OutputGate::depend(*hosted, result.position);
   on_event(*hosted, WaitDone{result});
-}
-
-void SessionHost::take_report(HostedSession& hosted, const ReportPiece& piece) {
-  hosted.awaits_report = false;
-  OutputGate::depend(hosted, piece.position);
-  on_event(hosted, ReportArrived{piece});
-  if (!hosted.session->is_blocked()) return;
-  hosted.report = piece.rest;
-  continue_report(hosted);
 }
 
 void SessionHost::on_published(SessionId publisher, std::size_t reached) {

@@ -75,15 +75,12 @@ class SessionHost final : private SignalOutlet::Sessions {
   // The server begins to stop: ends what blocks sessions. Sessions with holds are served on; others
   // are closed.
   void drain();
-  // While the server stops: closes the session if its leases have ended.
-  void recheck(HostedSession& hosted) {
-    if (context_.draining && !hosted.is_over) touch(hosted);
-  }
 
   // Offers the transport's unread input again at the end of this turn or the next, to the session's
   // successor if it has one.
   void resume_later(HostedSession& hosted);
-  // Ends the session's part of the turn when the turn ends: sends its output, or closes it.
+  // Looks at the session when the turn ends: sends its output, or closes it. While the server
+  // stops, sessions must be looked at from time to time, because leases end.
   void touch(HostedSession& hosted);
   // Once in a while: shows key events that are durable to the sessions that watch.
   void show_events() { events_are_due_ = true; }
@@ -119,7 +116,6 @@ class SessionHost final : private SignalOutlet::Sessions {
   void handle_inbox();
   void handle(const Inbox::Letter& letter);
   void end_wait(SessionId id, const WaitResult& result);
-  void take_report(HostedSession& hosted, const ReportPiece& piece);
   void push(HostedSession& hosted, const SessionEvent& event);
   void push_key_events();
 
