@@ -47,7 +47,8 @@ class Worker {
 
   void hold_one() {
     const Instant call = now();
-    auto held = client_.acquire({.keys = lockd::semaphore(key_, limit_),
+    const lockd::KeyItem key = is_lock_ ? key_ : lockd::semaphore(key_, limit_);
+    auto held = client_.acquire({.keys = key,
                                  .wait = std::chrono::seconds(wait_s_),
                                  .lease = std::chrono::seconds(ttl_s_)});
     const Instant ret = now();
