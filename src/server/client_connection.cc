@@ -280,7 +280,7 @@ bool ClientConnection::watch(Connection::Clock::time_point now) {
 // From when it can hear that it is not let in.
 void ClientConnection::begin_pause() {
   if (deadlines_.is_pausing() || !connection_.established()) return;
-  if (!hosted_->is_corked()) connection_.flush();  // what was said before TLS was there
+  if (!hosted_->is_corked()) connection_.flush();  // output from before the TLS handshake
   const auto now = Connection::Clock::now();
   const bool has_failed = session().pause() == ServerSession::Pause::failed_attempt;
   deadlines_.begin_pause(now + (has_failed ? note_failure(now) : FailedAttempts::kPause));

@@ -33,8 +33,8 @@ void raise_descriptor_limit() {
   ::setrlimit(RLIMIT_NOFILE, &limit);  // where it is refused, what there is will do
 }
 
-// What was being done when memory ran out is half done: the process ends before anybody sees it.
-// Without memory it has few words, and no log.
+// The operation that ran out of memory is half done: the process ends before any client sees that.
+// The message is a fixed text, because the log needs memory.
 [[noreturn]] void end_out_of_memory() {
   char words[] =
       ": out of memory, and ends at once; what was acknowledged is in the journal, if it keeps "

@@ -13,7 +13,7 @@ struct ServerProgram {
   ClusterSupport cluster{};
   // Instead of serving: writes what the cluster holds into a new directory, as a journal; or begins
   // a cluster with what is in one. Null: the program has no such options. Each prints a line and
-  // returns the status to exit with; why it is not zero is said on stderr.
+  // returns the status to exit with. A failure is explained on stderr.
   int (*export_chain)(const Options& options, const std::string& directory) = nullptr;
   int (*import_chain)(const Options& options, const std::string& directory) = nullptr;
 };

@@ -58,7 +58,7 @@ class Executor {
   // The server begins to stop: ends a wait, whose reply follows as an event.
   void cancel_wait();
   // Gives up what the session is blocked on, because the session ends. If holds outlive the
-  // session, a grant that is on its way becomes the host's to take back.
+  // session, the host revokes a grant that is on its way.
   void abandon(bool keep_holds);
   // Ends what the session has, in about `budget` steps. True when nothing is left.
   bool end(bool keep_holds, int* budget);
